@@ -1,0 +1,37 @@
+// codegen - group to kernel: matches a skeleton, builds kernel IR, prints C, compiles.
+//
+// Adding a tactic: one file (tactic_NAME.c with match, space, check, build) and one line
+// in codegen/tactics.def.
+#ifndef FT_CODEGEN_CODEGEN_H
+#define FT_CODEGEN_CODEGEN_H
+
+#include "graph/evaluator.h"
+
+// Part of every key: raise it when the text printed for any candidate changes.
+#define FT_CODEGEN_VERSION 1
+
+typedef struct ft_codegen ft_codegen;
+
+typedef struct ft_codegen_options {
+  const char *cache_folder;   // built objects; created when missing
+  uint32_t jobs;              // compiler processes at a time; 0 = number of cores
+  uint64_t compile_limit_ns;  // wall limit of one compiler process; 0 = 60 s
+  bool test_tactics;          // also offer the tactics that misbehave (tests only)
+} ft_codegen_options;
+
+// Thread-compatible. Keeps a copy of |options|; borrows |target| (its compilers).
+FT_MUST_CHECK ft_status ft_codegen_create(const ft_codegen_options *options,
+                                          const ft_target *target,
+                                          const ft_allocator *allocator, ft_codegen **out,
+                                          ft_error *error);
+void ft_codegen_destroy(ft_codegen *codegen);
+// The builder table over |codegen|; valid as long as it.
+ft_builder ft_codegen_builder(ft_codegen *codegen);
+
+// The C compilers of this machine (clang, clang-NN, gcc, gcc-NN in PATH, or only the one
+// FUSETUNE_CC names), clang first; each asked for its version once. Strings in |arena|.
+FT_MUST_CHECK ft_status ft_compilers_find(ft_arena *arena,
+                                          ft_compiler out[FT_MAX_COMPILERS],
+                                          uint32_t *out_count, ft_error *error);
+
+#endif

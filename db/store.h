@@ -1,0 +1,110 @@
+// store - trials, plans and their keys in one SQLite file. db/schema.sql is the format.
+//
+// One writer. Opened with busy_timeout first, then foreign_keys, WAL, synchronous=NORMAL.
+// user_version is checked: a newer one is refused, an older one migrated. Every call is
+// its own transaction unless said otherwise; after an error the store is as before the
+// call. Thread-compatible. Ids are row ids, > 0.
+#ifndef FT_DB_STORE_H
+#define FT_DB_STORE_H
+
+#include "graph/candidate.h"
+#include "graph/module.h"
+#include "graph/plan.h"
+#include "graph/trial.h"
+
+typedef struct ft_store ft_store;
+
+// Creates the file (0600) and its folder when missing. Rows left pending by a dead owner
+// become interrupted. CORRUPT names the first problem; another version is REFUSED
+// ("store.db has version 7, this fusetune knows 1: use a newer fusetune").
+FT_MUST_CHECK ft_status ft_store_open(const char *path, const ft_allocator *allocator,
+                                      ft_store **out, ft_error *error);
+void ft_store_close(ft_store *store);  // NULL is fine
+// $FUSETUNE_STORE, or $XDG_DATA_HOME/fusetune/store.db, or ~/.local/share/fusetune/store.db.
+const char *ft_store_default_path(ft_arena *arena);
+// Runs PRAGMA integrity_check and foreign_key_check; CORRUPT lists the first rows.
+FT_MUST_CHECK ft_status ft_store_check(ft_store *store, ft_error *error);
+
+// Each finds the row or adds it. A hash that is there with other bytes is INTERNAL (and
+// nothing is written): a broken invariant.
+FT_MUST_CHECK ft_status ft_store_target(ft_store *store, const ft_target *target,
+                                        int64_t *out_id, ft_error *error);
+FT_MUST_CHECK ft_status ft_store_graph(ft_store *store, const ft_graph *graph,
+                                       int64_t *out_graph_id, int64_t *out_binding_id,
+                                       ft_error *error);
+FT_MUST_CHECK ft_status ft_store_candidate(ft_store *store, const ft_candidate *candidate,
+                                           int64_t target_id, uint32_t codegen_version,
+                                           int64_t *out_id, ft_error *error);
+
+typedef struct ft_run_record {
+  int64_t binding_id, target_id;
+  const char *request;   // JSON: model, budget, window, ...
+  uint64_t seed;
+  const char *version, *host;
+} ft_run_record;
+FT_MUST_CHECK ft_status ft_store_run_begin(ft_store *store, const ft_run_record *run,
+                                           int64_t *out_id, ft_error *error);
+FT_MUST_CHECK ft_status ft_store_run_end(ft_store *store, int64_t run_id,
+                                         const char *stop_reason, ft_error *error);
+
+// What the store knows of a candidate on this target.
+typedef struct ft_known_trial {
+  bool is_known;         // a finished, unretried outcome exists
+  bool is_quarantined;   // do not run: reason in trial.error
+  int64_t trial_id;
+  ft_trial trial;        // best OK one, else the last; strings and samples in |arena|
+} ft_known_trial;
+FT_MUST_CHECK ft_status ft_store_find_trial(ft_store *store, int64_t candidate_id,
+                                            const char *mode, ft_arena *arena,
+                                            ft_known_trial *out, ft_error *error);
+
+// Writes a pending row and commits, before the trial runs; |attempt| is chosen.
+FT_MUST_CHECK ft_status ft_store_trial_begin(ft_store *store, int64_t run_id,
+                                             int64_t candidate_id, const char *mode,
+                                             uint64_t limit_ns, int64_t *out_trial_id,
+                                             ft_error *error);
+// Records how it ended, the build (module may be NULL), all samples; updates `best`;
+// blaming outcomes (crash, timeout, wrong_result) put a strike in quarantine at once.
+FT_MUST_CHECK ft_status ft_store_trial_end(ft_store *store, int64_t trial_id,
+                                           const ft_trial *trial, const ft_module *module,
+                                           double predicted_ns, double roofline_ns,
+                                           ft_error *error);
+
+typedef struct ft_plan_record {
+  int64_t run_id, binding_id, target_id;
+  const char *role;      // "tuned", "unfused", "primitive", "greedy", "kbest"
+  bool is_served;        // at most one per binding and target: it replaces the last
+  const int64_t *candidate_id;  // [group_count]
+} ft_plan_record;
+// Saves the plan with its canonical body; a row with the same binding, target, hash and
+// role gets the new times.
+FT_MUST_CHECK ft_status ft_store_plan_save(ft_store *store, const ft_plan *plan,
+                                           const ft_plan_record *record, int64_t *out_id,
+                                           ft_error *error);
+// One row per plan and round, in one transaction.
+FT_MUST_CHECK ft_status ft_store_comparison_save(ft_store *store, int64_t run_id,
+                                                 const int64_t *plan_id, uint32_t plans,
+                                                 uint32_t rounds, const uint64_t *time_ns,
+                                                 const uint8_t *flags, ft_error *error);
+FT_MUST_CHECK ft_status ft_store_refusal_save(ft_store *store, int64_t run_id,
+                                              uint32_t producer, uint32_t consumer,
+                                              const char *rule, const char *detail,
+                                              ft_error *error);
+
+// The body of the served plan: an exact lookup by the graph's hashes and the target's
+// signature; never writes. NOT_FOUND says what is there instead (other dims, other
+// targets, with the key field that differs).
+FT_MUST_CHECK ft_status ft_store_served_plan(ft_store *store, const ft_graph *graph,
+                                             const ft_target *target, ft_arena *arena,
+                                             const char **out_body, ft_error *error);
+
+// Adds an artifact (zlib-compressed); kind "source", "so", "log". Same bytes: no-op.
+FT_MUST_CHECK ft_status ft_store_artifact(ft_store *store, const char *kind,
+                                          const void *data, size_t size, ft_hash *out_hash,
+                                          ft_error *error);
+
+// Row counts for doctor and tests: name is a table of the schema.
+FT_MUST_CHECK ft_status ft_store_count(ft_store *store, const char *table, int64_t *out,
+                                       ft_error *error);
+
+#endif

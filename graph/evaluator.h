@@ -1,0 +1,65 @@
+// evaluator - the three things search can ask. search/ sees codegen, measure, the store
+// and the cost model only through these tables, so it runs on fakes.
+#ifndef FT_GRAPH_EVALUATOR_H
+#define FT_GRAPH_EVALUATOR_H
+
+#include "graph/candidate.h"
+#include "graph/module.h"
+#include "graph/trial.h"
+
+// ---- builder: what can implement a group, and its kernels -------------------------
+typedef struct ft_builder {
+  void *self;
+
+  // Which tactics accept |workload|: names (static) in *out (room for |room|), best
+  // guess first; returns how many. 0: no kernel can be made; *reason (static or in
+  // |arena|) then names the rule ("reduces axes 0 and 2 of 3"). This is legality: a
+  // group is legal when this is > 0. Pure; cheap (well under a millisecond).
+  uint32_t (*match)(void *self, const ft_workload *workload, ft_arena *arena,
+                    const char **out, uint32_t room, const char **reason);
+
+  // Every schedule of |tactic| worth trying, default first, then in order of promise.
+  // All of them pass |check|.
+  ft_status (*space)(void *self, const ft_workload *workload, const char *tactic,
+                     const ft_target *target, ft_arena *arena, ft_schedule **out,
+                     uint32_t *out_count, ft_error *error);
+
+  // NULL when the schedule can work, else the reason. What check accepts compiles.
+  const char *(*check)(void *self, const ft_candidate *candidate, ft_arena *arena);
+
+  // The kernel's source (banner included) in |arena|. Equal candidates give equal bytes.
+  ft_status (*emit)(void *self, const ft_candidate *candidate, ft_arena *arena,
+                    const char **out_source, ft_hash *out_body_hash, ft_error *error);
+
+  // Builds all, in parallel, cached by body hash, compiler and flags. A kernel that
+  // fails is an outcome in out[i]; an error is our own fault (no compiler, disk full).
+  // Strings in |arena|. |alone| builds each in its own shared object (for plans).
+  ft_status (*build)(void *self, const ft_candidate *candidate, uint32_t count, bool alone,
+                     ft_arena *arena, ft_module *out, ft_error *error);
+} ft_builder;
+
+// ---- runner: what a candidate really costs ------------------------------------------
+typedef struct ft_measure_request {
+  const ft_candidate *candidate;
+  uint64_t beaten_ns;  // stop early when clearly above this; 0 = never
+} ft_measure_request;
+
+typedef struct ft_runner {
+  void *self;
+  // Measures each (builds, checks the output, times). out[i] in |arena|. A bad candidate
+  // is an outcome. Errors are our own faults, and FT_INTERRUPTED (what was measured
+  // before is in |out|, the rest has outcome INTERRUPTED). Implementations may answer
+  // from a store instead of running.
+  ft_status (*measure)(void *self, const ft_measure_request *request, uint32_t count,
+                       ft_arena *arena, ft_trial *out, ft_error *error);
+} ft_runner;
+
+// ---- predictor: what a candidate may cost ---------------------------------------------
+typedef struct ft_predictor {
+  void *self;
+  // Predicted ns of each, finite and > 0, and a lower bound that holds (0 = none known).
+  ft_status (*predict)(void *self, const ft_candidate *candidate, uint32_t count,
+                       double *out_ns, double *out_bound_ns, ft_error *error);
+} ft_predictor;
+
+#endif

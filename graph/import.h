@@ -1,0 +1,49 @@
+// import - a model file becomes a graph. Hostile territory: lengths are checked, depth
+// is capped (FT_IMPORT_MAX_DEPTH), nothing is allocated by an unchecked number.
+#ifndef FT_GRAPH_IMPORT_H
+#define FT_GRAPH_IMPORT_H
+
+#include "graph/graph.h"
+
+enum { FT_IMPORT_MAX_DEPTH = 64 };
+
+typedef struct ft_dim_binding {
+  const char *name;  // "*" binds every symbolic dim that no other binding names
+  int64_t value;
+} ft_dim_binding;
+
+// A node we cannot import. The list is complete: import goes on past the first.
+typedef struct ft_unsupported {
+  const char *op, *domain, *node, *reason;
+  int64_t opset;
+} ft_unsupported;
+
+typedef struct ft_import_options {
+  uint32_t dim_count;
+  const ft_dim_binding *dim;
+} ft_import_options;
+
+typedef struct ft_import_report {
+  uint32_t unsupported_count;
+  const ft_unsupported *unsupported;
+  uint32_t unbound_count;       // symbolic dims without a binding
+  const char *const *unbound;   // their names
+} ft_import_report;
+
+// Reads the ONNX file at |path| (mapped, weights not copied; the mapping lives as long
+// as |arena|). External data is read only from beneath the model's folder.
+// Opsets 6 to 24; IR >= 3. *report is always filled (in |arena|).
+// Errors: IO; REFUSED (malformed, hostile or contradictory: the text names the place);
+// UNSUPPORTED (operators, dtypes or opset; report->unsupported lists all);
+// INVALID_ARGUMENT (unbound dims: the text lists the names; a binding that no dim has).
+FT_MUST_CHECK ft_status ft_import_onnx(const char *path, const ft_import_options *options,
+                                       ft_arena *arena, ft_graph **out,
+                                       ft_import_report *report, ft_error *error);
+// The same from memory; |folder| is where external data may lie (NULL: none allowed).
+FT_MUST_CHECK ft_status ft_import_onnx_bytes(const void *data, size_t size,
+                                             const char *folder,
+                                             const ft_import_options *options,
+                                             ft_arena *arena, ft_graph **out,
+                                             ft_import_report *report, ft_error *error);
+
+#endif

@@ -1,0 +1,24 @@
+// inputs - seeded input tensors.
+#ifndef FT_GRAPH_INPUTS_H
+#define FT_GRAPH_INPUTS_H
+
+#include "graph/group.h"
+
+// Fills |data| with |elements| of |dtype| drawn from |seed|: floats uniform in
+// [low, high), integers in [floor(low), high), bools 0 or 1.
+void ft_fill_random(ft_dtype dtype, void *data, int64_t elements, double low, double high,
+                    uint64_t seed);
+
+// One tensor per graph input. Floats uniform in [-2, 2), or in [0.25, 2.25) when a
+// primitive that needs positive numbers (SQRT, LOG, POW with a broken exponent) reads the
+// input directly or through unary elementwise primitives; integers in [0, 4).
+// Input i uses seed + i. The data is in |arena|, 64-byte aligned.
+FT_MUST_CHECK ft_status ft_graph_random_inputs(const ft_graph *graph, uint64_t seed,
+                                               ft_arena *arena, ft_tensor *out,
+                                               ft_error *error);
+// The same for the inputs of a group (constants get their own bytes when known).
+FT_MUST_CHECK ft_status ft_group_random_inputs(const ft_group *group, uint64_t seed,
+                                               ft_arena *arena, ft_tensor *out,
+                                               ft_error *error);
+
+#endif

@@ -1,0 +1,39 @@
+// module - a built kernel: what codegen hands to measure.
+#ifndef FT_GRAPH_MODULE_H
+#define FT_GRAPH_MODULE_H
+
+#include "core/hash.h"
+#include "graph/outcome.h"
+
+// What the compiler tells about a kernel. -1 = unknown.
+typedef struct ft_static_facts {
+  int64_t registers, spill_store_bytes, spill_load_bytes, stack_bytes, shared_bytes;
+  int64_t max_threads;
+  double occupancy;
+} ft_static_facts;
+
+// ABI ft-cpu-1: int32_t ENTRY(void *const *buffers, const int64_t *scalars,
+//                             uint32_t block, uint32_t thread, void *scratch).
+// Blocks [0, grid) are independent, any order, any thread. |buffers|: the workload's
+// inputs, then outputs, then one workspace pointer when workspace_bytes > 0. 0 is
+// success; anything else fails the run and is reported.
+typedef struct ft_module {
+  ft_outcome outcome;    // FT_OUTCOME_OK, COMPILE_ERROR, TIMEOUT (compiler), ...
+  ft_hash body_hash;     // of the kernel's body text: the cache key
+  ft_hash source_hash;   // of |source|
+  const char *source;    // compilable text of this kernel alone, banner included
+  const char *entry;     // symbol in |path|
+  const char *path;      // shared object; "" when outcome is not OK
+  const char *compiler, *flags;
+  const char *log;       // compiler output, "" when silent
+  uint64_t build_ns;     // its share when several were built in one go
+  uint32_t grid;         // number of blocks, >= 1
+  uint32_t threads;      // how many pool threads run the blocks, >= 1
+  uint64_t scratch_bytes;    // per thread, 64-byte aligned, contents undefined
+  uint64_t workspace_bytes;  // one per launch
+  uint32_t scalar_count;
+  const int64_t *scalar;
+  ft_static_facts facts;
+} ft_module;
+
+#endif

@@ -1,0 +1,97 @@
+// runner - runs programs in a worker process and says how long they take.
+//
+// What makes a time trustworthy (numbered: the tests name them):
+//  1. Correct before fast: a program's outputs are checked, in poisoned buffers between
+//     guard pages, before the first timed run; inputs are read-only during that run.
+//  2. The timed region holds launches only: buffers, threads and code are ready before.
+//  3. Warm-up runs until two in a row agree within 10 % (at most 5 or 20 % of the
+//     budget); they are kept, flagged.
+//  4. Cold by default: before each sample every cache level the kernel could profit from
+//     is displaced by reading a clean buffer of ft_runner_options.flush_bytes.
+//  5. A sample during which a pool thread was preempted is flagged and leaves the median.
+//  6. Samples are taken until the 95 % interval of the median is within +-2 %, or the
+//     sample or time limit is met; a candidate whose low end is above |beaten_ns| stops
+//     early as BEATEN.
+//  7. What kills the worker is blamed on the program it was told to run, once; the next
+//     program gets a new worker.
+#ifndef FT_MEASURE_RUNNER_H
+#define FT_MEASURE_RUNNER_H
+
+#include "core/status.h"
+#include "graph/interpreter.h"
+#include "graph/program.h"
+#include "graph/target.h"
+#include "graph/trial.h"
+
+typedef struct ft_cpu_runner ft_cpu_runner;
+
+typedef struct ft_runner_options {
+  const char *const *worker_argv;  // NULL-terminated; NULL: {"/proc/self/exe", "worker"}
+  uint64_t flush_bytes;      // 0: 2 x last-level cache, between 8 MiB and 128 MiB
+  uint32_t min_samples, max_samples;  // 0: 5 and 50
+  uint64_t trial_limit_ns;   // wall limit of one trial's timing; 0: 2 s
+  uint64_t check_limit_ns;   // wall limit of one checked run, load included; 0: 10 s
+  const volatile int *stop;  // set by a signal handler: leave soon with FT_INTERRUPTED
+} ft_runner_options;
+
+// Starts no process yet. Thread-compatible.
+FT_MUST_CHECK ft_status ft_cpu_runner_create(const ft_runner_options *options,
+                                             const ft_target *target,
+                                             const ft_allocator *allocator,
+                                             ft_cpu_runner **out, ft_error *error);
+void ft_cpu_runner_destroy(ft_cpu_runner *runner);
+
+// Compares a program's outputs with what they should be. |output[i]|: bytes of the i-th
+// FT_BUFFER_OUTPUT of the program. Fills *out and |worst| (a sentence, when wrong).
+typedef struct ft_output_check {
+  void *ctx;
+  ft_status (*compare)(void *ctx, const void *const *output, ft_comparison *out,
+                       char worst[256], ft_error *error);
+} ft_output_check;
+
+// Checks (unless |check| is NULL) and times |program|. *out in |arena|, always filled;
+// a bad program is an outcome. |is_warm|: no displacement between samples.
+// Errors: our own faults, FT_INTERRUPTED.
+FT_MUST_CHECK ft_status ft_cpu_runner_trial(ft_cpu_runner *runner,
+                                            const ft_program *program,
+                                            const ft_output_check *check,
+                                            uint64_t beaten_ns, bool is_warm,
+                                            ft_arena *arena, ft_trial *out,
+                                            ft_error *error);
+
+// Runs |program| once in guarded, poisoned buffers and copies its outputs: out_data[i]
+// (in |arena|) is the i-th FT_BUFFER_OUTPUT. *out_outcome OK or what happened, with
+// |error_text|.
+FT_MUST_CHECK ft_status ft_cpu_runner_run(ft_cpu_runner *runner,
+                                          const ft_program *program, ft_arena *arena,
+                                          void **out_data, ft_outcome *out_outcome,
+                                          char error_text[256], ft_error *error);
+
+// Interleaved comparison: in each round every program runs once, in an order that is
+// drawn anew from |seed|, after a flush. Stops after |max_rounds| or |limit_ns| (at least
+// 5 rounds). Buffers of equal kind and key are shared. All programs must have run OK.
+typedef struct ft_compare_result {
+  uint32_t rounds, programs;
+  const uint64_t *time_ns;  // [round * programs + program]
+  const uint8_t *flags;     // sample flags, same layout
+  ft_outcome outcome;       // OK, or how the worker died
+  uint32_t culprit;         // the program it died in
+} ft_compare_result;
+FT_MUST_CHECK ft_status ft_cpu_runner_compare(ft_cpu_runner *runner,
+                                              const ft_program *const *program,
+                                              uint32_t count, uint32_t max_rounds,
+                                              uint64_t limit_ns, uint64_t seed,
+                                              ft_arena *arena, ft_compare_result *out,
+                                              ft_error *error);
+
+// Copy bandwidth seen by this runner's pool with all threads, bytes (read + written)
+// per second, best of a few runs over a buffer of 4 x flush_bytes; takes under 1 s.
+FT_MUST_CHECK ft_status ft_cpu_runner_copy_ceiling(ft_cpu_runner *runner,
+                                                   double *out_bytes_per_s,
+                                                   ft_error *error);
+
+// The worker's own main: serves frames on descriptor |fd| until it closes. Returns the
+// exit code. Called by the hidden verb `fusetune worker` and by the tests' worker.
+int ft_worker_main(int fd);
+
+#endif

@@ -1,0 +1,84 @@
+// search - divides a graph into groups by measurement.
+//
+// Issue-sized graphs: every legal group is measured, so the bound is the additive time
+// and the gap 0. Same graph, seed and answers give the same result.
+//
+// Adding a strategy: one file (strategy_NAME.c) and one line in search/strategies.def.
+#ifndef FT_SEARCH_SEARCH_H
+#define FT_SEARCH_SEARCH_H
+
+#include "graph/evaluator.h"
+#include "graph/partition.h"
+
+typedef struct ft_search_progress {
+  const char *phase;      // "groups", "measure", "confirm"
+  uint32_t groups, unique, measured, trials, candidates;
+  double best_additive_ns;  // of the best complete partition so far; 0 = none yet
+  uint64_t elapsed_ns, limit_ns;
+} ft_search_progress;
+
+typedef struct ft_search_options {
+  uint32_t window;       // most primitives in one group; 0: 16
+  uint32_t span;         // how far apart they may be; 0: 64
+  uint64_t limit_ns;     // wall budget for measuring; 0: none
+  uint32_t max_trials;   // 0: none
+  uint64_t seed;
+  uint32_t batch;        // candidates handed to the runner at a time; 0: 32
+  void (*progress)(void *ctx, const ft_search_progress *progress);
+  void *progress_ctx;
+} ft_search_options;
+
+// A unique workload that the search met.
+typedef struct ft_searched_group {
+  ft_workload workload;      // canonical; its group is the first instance
+  uint32_t instances;
+  bool is_measured;          // at least one candidate ended OK
+  ft_candidate best;         // valid when is_measured
+  ft_trial trial;            // of best
+  double cost_ns;            // best confirmed median; infinite when nothing works
+  uint32_t trials;           // candidates measured
+  uint32_t space;            // candidates in the space
+} ft_searched_group;
+
+typedef struct ft_searched_partition {
+  const char *strategy;      // name from strategies.def
+  bool is_complete;          // every group has a finite cost
+  ft_partition partition;
+  const uint32_t *unique;    // [group_count] index into ft_search_result.group
+  const ft_workload *workload;  // [group_count] canonical, of this very instance
+  double additive_ns;        // sum of the groups' costs
+} ft_searched_partition;
+
+// Why two neighbours cannot share a kernel.
+typedef struct ft_refusal {
+  uint32_t producer, consumer;  // primitives
+  const char *rule, *detail;
+} ft_refusal;
+
+typedef struct ft_search_result {
+  uint32_t group_count;
+  ft_searched_group *group;
+  uint32_t partition_count;   // one per line of strategies.def
+  ft_searched_partition *partition;
+  uint32_t refusal_count;
+  const ft_refusal *refusal;
+  double bound_ns, gap;       // of the "ideals" partition; see docs/glossary.md
+  bool window_saturated;      // the best partition has a group as large as the window
+  uint32_t legal_groups, ideals, transitions, trials;
+  const char *stop_reason;    // "complete", "time", "trials", "interrupted"
+} ft_search_result;
+
+// Result in |arena|. Errors: INVALID_ARGUMENT when a primitive has no tactic at all (the
+// text lists them); what the runner returns; FT_INTERRUPTED: *out is filled as far as
+// known. When the budget ends early, unmeasured groups cost infinity, but the groups of
+// the unfused, primitive and greedy partitions are always measured first.
+FT_MUST_CHECK ft_status ft_search_run(const ft_graph *graph, const ft_target *target,
+                                      const ft_builder *builder, const ft_runner *runner,
+                                      const ft_search_options *options, ft_arena *arena,
+                                      ft_search_result *out, ft_error *error);
+
+// The partition of |strategy| in |result|, or NULL.
+const ft_searched_partition *ft_search_find(const ft_search_result *result,
+                                            const char *strategy);
+
+#endif
