@@ -54,6 +54,7 @@ suites() {
 
 check floorplan scripts/check_floorplan
 check format scripts/format --check
+check examples examples/make_examples.py --check
 
 if build dev; then suites dev unit; fi
 if build release; then
