@@ -15,7 +15,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$root"  # the plan names the model as it was given: examples/chain.onnx
 stores=()
 for i in $(seq "$repeats"); do
-  "$fusetune" tune examples/chain.onnx --time "$budget" --store "$work/$i.db" --json >"$work/$i.json"
+  "$fusetune" tune examples/chain.onnx --time "$budget" \
+    --store "$work/$i.db" --cache "$work/cache" --json >"$work/$i.json"
   stores+=("$work/$i.db")
 done
 command="results/pointwise_chain/run.sh (REPEATS=$repeats FUSETUNE_TIME=$budget)"
