@@ -4,10 +4,12 @@
 #
 #   FUSETUNE_TIME   budget of each model, default 20s
 #   FUSETUNE_STORE  where trials and plans are kept, default build/quickstart/store.db
+#   FUSETUNE_CACHE  where built kernels are kept, default build/quickstart/cache
 set -euo pipefail
 cd "$(dirname "$0")/.."
 budget=${FUSETUNE_TIME:-20s}
 export FUSETUNE_STORE=${FUSETUNE_STORE:-$PWD/build/quickstart/store.db}
+export FUSETUNE_CACHE=${FUSETUNE_CACHE:-$PWD/build/quickstart/cache}
 
 scripts/deps.sh build
 mkdir -p build "$(dirname "$FUSETUNE_STORE")"

@@ -55,6 +55,7 @@ suites() {
 check floorplan scripts/check_floorplan
 check format scripts/format --check
 check examples examples/make_examples.py --check
+check docs scripts/check_docs
 
 if build dev; then suites dev unit; fi
 if build release; then
