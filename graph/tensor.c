@@ -14,7 +14,8 @@ typedef struct dtype_info {
 } dtype_info;
 
 static const dtype_info dtypes[FT_DTYPE_COUNT] = {
-#define FT_DTYPE(name, text, onnx, bytes, kind) [FT_##name] = {text, onnx, bytes, #kind[0]},
+#define FT_DTYPE(name, text, onnx, bytes, kind) \
+  [FT_##name] = {text, onnx, bytes, #kind[0]},
 #include "graph/dtypes.def"
 #undef FT_DTYPE
 };
@@ -24,9 +25,15 @@ static const dtype_info *describe(ft_dtype dtype) {
   return &dtypes[dtype];
 }
 
-const char *ft_dtype_text(ft_dtype dtype) { return describe(dtype)->text; }
-size_t ft_dtype_bytes(ft_dtype dtype) { return describe(dtype)->bytes; }
-bool ft_dtype_is_float(ft_dtype dtype) { return describe(dtype)->kind == 'F'; }
+const char *ft_dtype_text(ft_dtype dtype) {
+  return describe(dtype)->text;
+}
+size_t ft_dtype_bytes(ft_dtype dtype) {
+  return describe(dtype)->bytes;
+}
+bool ft_dtype_is_float(ft_dtype dtype) {
+  return describe(dtype)->kind == 'F';
+}
 
 ft_dtype ft_dtype_from_onnx(int64_t number) {
   for (int i = 0; i < FT_DTYPE_COUNT; i++)
@@ -67,8 +74,8 @@ static void shape_print(const ft_shape *shape, char out[FT_MAX_RANK * 21 + 8]) {
   out[0] = '\0';
   if (shape->rank == 0) memcpy(out, "scalar", 7);
   for (int i = 0; i < shape->rank; i++)
-    used += (size_t)snprintf(out + used, 22, i ? "x%lld" : "%lld",
-                             (long long)shape->dim[i]);
+    used +=
+        (size_t)snprintf(out + used, 22, i ? "x%lld" : "%lld", (long long)shape->dim[i]);
 }
 
 ft_status ft_shape_broadcast(const ft_shape *a, const ft_shape *b, ft_shape *out,
@@ -217,9 +224,9 @@ int64_t ft_tensor_get_i64(const ft_tensor *tensor, int64_t index) {
   }
 }
 
-#define STORE(type, from)                                                        \
-  do {                                                                           \
-    type stored = (type)(from);                                                  \
+#define STORE(type, from)                                                         \
+  do {                                                                            \
+    type stored = (type)(from);                                                   \
     memcpy((char *)data + (size_t)index * sizeof stored, &stored, sizeof stored); \
   } while (0)
 
@@ -229,32 +236,68 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high) {
 
 void ft_element_set_f64(ft_dtype dtype, void *data, int64_t index, double value) {
   switch (dtype) {
-    case FT_F32: STORE(float, value); return;
-    case FT_F64: STORE(double, value); return;
-    case FT_F16: STORE(uint16_t, narrow(value, half_format)); return;
-    case FT_BF16: STORE(uint16_t, narrow(value, bfloat_format)); return;
-    case FT_BOOL: STORE(uint8_t, value != 0); return;
-    case FT_U64:
-      if (value >= 0x1p64) STORE(uint64_t, UINT64_MAX);
-      else STORE(uint64_t, value > 0 ? nearbyint(value) : 0);
+    case FT_F32:
+      STORE(float, value);
       return;
-    default: ft_element_set_i64(dtype, data, index, saturate(nearbyint(value))); return;
+    case FT_F64:
+      STORE(double, value);
+      return;
+    case FT_F16:
+      STORE(uint16_t, narrow(value, half_format));
+      return;
+    case FT_BF16:
+      STORE(uint16_t, narrow(value, bfloat_format));
+      return;
+    case FT_BOOL:
+      STORE(uint8_t, value != 0);
+      return;
+    case FT_U64:
+      if (value >= 0x1p64)
+        STORE(uint64_t, UINT64_MAX);
+      else
+        STORE(uint64_t, value > 0 ? nearbyint(value) : 0);
+      return;
+    default:
+      ft_element_set_i64(dtype, data, index, saturate(nearbyint(value)));
+      return;
   }
 }
 
 void ft_element_set_i64(ft_dtype dtype, void *data, int64_t index, int64_t value) {
   switch (dtype) {
-    case FT_U8: STORE(uint8_t, clamp(value, 0, UINT8_MAX)); return;
-    case FT_I8: STORE(int8_t, clamp(value, INT8_MIN, INT8_MAX)); return;
-    case FT_U16: STORE(uint16_t, clamp(value, 0, UINT16_MAX)); return;
-    case FT_I16: STORE(int16_t, clamp(value, INT16_MIN, INT16_MAX)); return;
-    case FT_I32: STORE(int32_t, clamp(value, INT32_MIN, INT32_MAX)); return;
-    case FT_I64: STORE(int64_t, value); return;
-    case FT_U32: STORE(uint32_t, clamp(value, 0, UINT32_MAX)); return;
-    case FT_U64: STORE(uint64_t, value < 0 ? 0 : value); return;
-    case FT_BOOL: STORE(uint8_t, value != 0); return;
-    case FT_F32: STORE(float, value); return;  // double first would round twice
-    default: ft_element_set_f64(dtype, data, index, (double)value); return;
+    case FT_U8:
+      STORE(uint8_t, clamp(value, 0, UINT8_MAX));
+      return;
+    case FT_I8:
+      STORE(int8_t, clamp(value, INT8_MIN, INT8_MAX));
+      return;
+    case FT_U16:
+      STORE(uint16_t, clamp(value, 0, UINT16_MAX));
+      return;
+    case FT_I16:
+      STORE(int16_t, clamp(value, INT16_MIN, INT16_MAX));
+      return;
+    case FT_I32:
+      STORE(int32_t, clamp(value, INT32_MIN, INT32_MAX));
+      return;
+    case FT_I64:
+      STORE(int64_t, value);
+      return;
+    case FT_U32:
+      STORE(uint32_t, clamp(value, 0, UINT32_MAX));
+      return;
+    case FT_U64:
+      STORE(uint64_t, value < 0 ? 0 : value);
+      return;
+    case FT_BOOL:
+      STORE(uint8_t, value != 0);
+      return;
+    case FT_F32:
+      STORE(float, value);
+      return;  // double first would round twice
+    default:
+      ft_element_set_f64(dtype, data, index, (double)value);
+      return;
   }
 }
 
