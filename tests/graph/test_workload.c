@@ -109,13 +109,18 @@ static int siblings(spec *t) {
   return n;
 }
 
-// exp(a), exp(b), tanh(b): only who else reads its input tells one exp from the other.
+// exp(a), exp(b), tanh(b), and the same with exp and tanh swapped: only who else reads
+// its input tells one exp from another, whichever op comes first.
 static int shared_input(spec *t) {
-  t[0] = t[1] = (spec){.op = SPEC_INPUT, .shape = SHAPE(8, 8)};
-  t[2] = (spec){.op = FT_OP_EXP, .in = {0}, .is_output = true};
-  t[3] = (spec){.op = FT_OP_EXP, .in = {1}, .is_output = true};
-  t[4] = (spec){.op = FT_OP_TANH, .in = {1}, .is_output = true};
-  return 5;
+  int n = 0;
+  for (int i = 0; i < 2; i++, n += 5) {
+    const int two = i ? FT_OP_TANH : FT_OP_EXP, one = i ? FT_OP_EXP : FT_OP_TANH;
+    t[n] = t[n + 1] = (spec){.op = SPEC_INPUT, .shape = SHAPE(8, 8 + i)};
+    t[n + 2] = (spec){.op = two, .in = {n}, .is_output = true};
+    t[n + 3] = (spec){.op = two, .in = {n + 1}, .is_output = true};
+    t[n + 4] = (spec){.op = one, .in = {n + 1}, .is_output = true};
+  }
+  return n;
 }
 
 static int (*const families[])(spec *) = {chain, gelu,     layer_norm,
