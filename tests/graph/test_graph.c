@@ -164,6 +164,14 @@ Test(graph_graph, an_equal_primitive_is_emitted_once) {
   cr_assert_eq(binary(FT_OP_ADD, 0, 1), sum, "still found after the table grew");
 }
 
+Test(graph_graph, the_result_may_be_stored_where_the_input_was_read) {
+  uint32_t x = input("x", FT_F32, SHAPE(4)), at = x;
+  cr_assert_eq(ft_graph_emit(graph, FT_OP_EXP, &at, 1, NULL, &at, &error), FT_OK);
+  cr_assert_eq(graph->primitive[0].input[0], x);
+  cr_assert_eq(graph->primitive[0].output, at);
+  cr_assert_eq(unary(FT_OP_EXP, x), at);
+}
+
 Test(graph_graph, small_equal_constants_are_one_value_and_large_ones_are_not_compared) {
   uint32_t half = 0, other, third;
   cr_assert_eq(ft_graph_add_scalar(graph, FT_F32, 0.5, &half, &error), FT_OK);
@@ -416,6 +424,7 @@ static ft_status build_small(ft_arena *own) {
     FT_TRY(ft_graph_emit(g, i % 2 ? FT_OP_ADD : FT_OP_SUB, in, 2, NULL, &x, &error));
     FT_TRY(ft_graph_name_value(g, x, "a value with a name", &error));
     FT_TRY(ft_graph_add_scalar(g, FT_F32, i, &v, &error));
+    FT_TRY(ft_graph_emit(g, FT_OP_NEG, &v, 1, NULL, &v, &error));
   }
   FT_TRY(ft_graph_view(g, x, &flat, &v, &error));
   FT_TRY(ft_graph_add_output(g, "y", v, &error));
