@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include "tests/support/graphs.h"
+#include "tests/support/limited.h"
 
 static ft_arena *arena;
 static ft_graph *graph;
@@ -396,20 +397,6 @@ Test(graph_graph, random_graphs_keep_every_invariant) {
   }
 }
 
-typedef struct limited {
-  int left, live;
-} limited;
-static void *limited_allocate(void *ctx, size_t size, size_t align) {
-  limited *l = ctx;
-  if (l->left-- <= 0) return NULL;
-  l->live++;
-  return ft_allocate(ft_allocator_system(), size, align);
-}
-static void limited_release(void *ctx, void *block) {
-  ((limited *)ctx)->live--;
-  ft_release(ft_allocator_system(), block);
-}
-
 // Enough of everything that the arena asks for several blocks.
 static ft_status build_small(ft_arena *own) {
   ft_graph *g;
@@ -437,7 +424,7 @@ Test(graph_graph, every_failed_allocation_is_a_clean_out_of_memory) {
   int n = 1, failures = 0;
   for (ft_status status = FT_OUT_OF_MEMORY; status != FT_OK; n++) {
     limited l = {.left = n};
-    ft_allocator allocator = {&l, limited_allocate, limited_release};
+    ft_allocator allocator = limited_allocator(&l);
     ft_arena *own = ft_arena_create(&allocator);
     cr_assert(own);
     status = build_small(own);
