@@ -15,6 +15,10 @@ typedef struct ft_span {
   size_t size;
 } ft_span;
 
+// Two printf arguments for "%.*s"; at most 200 bytes are shown.
+#define FT_SPAN_SHOW(span) \
+  (int)((span).size < 200 ? (span).size : 200), (const char *)(span).data
+
 bool ft_span_equal(ft_span a, ft_span b);
 bool ft_span_is(ft_span span, const char *text);
 // True for UTF-8 without NUL: what a protobuf string that becomes a C string must be.
