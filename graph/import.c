@@ -89,8 +89,7 @@ static ft_status import(ft_importer *im, ft_span file, ft_error *error) {
   FT_TRY(ft_onnx_open(file, im->arena, &im->model, error));
   FT_TRY(check_versions(&im->model, error));
   FT_TRY(ft_import_resolve(im, error));
-  char *name =
-      ft_arena_strndup(im->arena, (const char *)im->model.name.data, im->model.name.size);
+  char *name = ft_span_copy(im->model.name, im->arena);
   FT_OOM_IF(!name, error);
   FT_TRY(ft_graph_create(im->arena, name, &im->graph, error));
   FT_TRY(ft_import_inputs(im, error));

@@ -26,7 +26,7 @@ ft_status ft_import_symbol_of(ft_importer *im, ft_span input, const ft_onnx_dim 
   if (dim->kind == FT_DIM_VALUE) return FT_OK;
   const char *name =
       dim->kind == FT_DIM_NAMED
-          ? ft_arena_strndup(im->arena, (const char *)dim->name.data, dim->name.size)
+          ? ft_span_copy(dim->name, im->arena)
           : ft_arena_printf(im->arena, "%.*s[%u]", FT_SPAN_SHOW(input), axis);
   FT_OOM_IF(!name, error);
   return find_symbol(im, name, out, error);
@@ -156,7 +156,7 @@ static ft_status add_input(ft_importer *im, uint32_t input, ft_error *error) {
   }
   ft_shape shape;
   FT_TRY(concrete_shape(im, input, &type, &shape, error));
-  const char *text = ft_arena_strndup(im->arena, (const char *)span.data, span.size);
+  const char *text = ft_span_copy(span, im->arena);
   FT_OOM_IF(!text, error);
   return ft_graph_add_input(im->graph, text, ft_dtype_from_onnx(type.element), &shape,
                             &name->value, error);
@@ -206,7 +206,7 @@ static ft_status add_output(ft_importer *im, uint32_t output, ft_error *error) {
     return ft_import_add_unsupported(
         im, "output", (ft_span){0}, 0, span,
         ft_arena_printf(im->arena, "dtype %s", ft_dtype_text(dtype)), error);
-  const char *text = ft_arena_strndup(im->arena, (const char *)span.data, span.size);
+  const char *text = ft_span_copy(span, im->arena);
   FT_OOM_IF(!text, error);
   FT_TRY(ft_graph_name_value(im->graph, name->value, text, error));
   return ft_graph_add_output(im->graph, text, name->value, error);

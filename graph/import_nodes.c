@@ -22,7 +22,7 @@ const char *ft_onnx_type_text(int64_t number) {
 }
 
 static char *copy(const ft_importer *im, ft_span span) {
-  return ft_arena_strndup(im->arena, (const char *)span.data, span.size);
+  return ft_span_copy(span, im->arena);
 }
 
 ft_status ft_import_add_unsupported(ft_importer *im, const char *op, ft_span domain,

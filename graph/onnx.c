@@ -256,6 +256,11 @@ ft_status ft_onnx_open(ft_span file, ft_arena *arena, ft_onnx_model *out,
   return read_graph(inner, out, arena, &items, error);
 }
 
+char *ft_span_copy(ft_span span, ft_arena *arena) {
+  const char *text = span.size ? (const char *)span.data : "";
+  return ft_arena_strndup(arena, text, span.size);
+}
+
 int64_t ft_onnx_opset_of(const ft_onnx_model *model, ft_span domain) {
   for (uint32_t i = 0; i < model->opset_count; i++)
     if (ft_span_equal(model->opset[i].domain, domain)) return model->opset[i].version;

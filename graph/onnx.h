@@ -69,6 +69,8 @@ typedef struct ft_onnx_model {
 
 FT_MUST_CHECK ft_status ft_onnx_open(ft_span file, ft_arena *arena, ft_onnx_model *out,
                                      ft_error *error);
+// A NUL-terminated copy; NULL when out of memory.
+char *ft_span_copy(ft_span span, ft_arena *arena);
 // The version of |domain| that the model imports; 0 when it does not.
 int64_t ft_onnx_opset_of(const ft_onnx_model *model, ft_span domain);
 // The attribute called |name|, or NULL.

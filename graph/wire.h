@@ -16,8 +16,9 @@ typedef struct ft_span {
 } ft_span;
 
 // Two printf arguments for "%.*s"; at most 200 bytes are shown.
-#define FT_SPAN_SHOW(span) \
-  (int)((span).size < 200 ? (span).size : 200), (const char *)(span).data
+#define FT_SPAN_SHOW(span)                      \
+  (int)((span).size < 200 ? (span).size : 200), \
+      (span).size ? (const char *)(span).data : ""
 
 bool ft_span_equal(ft_span a, ft_span b);
 bool ft_span_is(ft_span span, const char *text);

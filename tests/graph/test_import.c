@@ -651,3 +651,26 @@ Test(graph_import, imports_or_refuses_by_name_every_exported_graph) {
   cr_assert_eq(imported + refused, 181u);
   cr_assert_geq(imported, 9u, "%u", imported);
 }
+
+// ---- the fuzzer's corpus ----------------------------------------------------------
+
+Test(graph_import, imports_or_refuses_each_file_the_fuzzer_starts_from) {
+  static const char folder[] = FT_SOURCE_DIR "/tests/fuzz/corpus/onnx";
+  DIR *dir = opendir(folder);
+  cr_assert_not_null(dir);
+  unsigned imported = 0, refused = 0;
+  for (struct dirent *entry; (entry = readdir(dir));) {
+    if (entry->d_name[0] == '.') continue;
+    error = (ft_error){0};
+    ft_status status =
+        ft_import_onnx(ft_arena_printf(arena, "%s/%s", folder, entry->d_name),
+                       &star_is_four, arena, &graph, &report, &error);
+    imported += status == FT_OK;
+    refused += status == FT_REFUSED || status == FT_UNSUPPORTED;
+    cr_assert(status == FT_OK || strchr(error.text, '\''), "%s: %s", entry->d_name,
+              error.text);
+  }
+  closedir(dir);
+  cr_assert_geq(imported, 28u);
+  cr_assert_geq(refused, 5u);
+}
