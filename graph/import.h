@@ -35,8 +35,8 @@ typedef struct ft_import_options {
 typedef struct ft_import_report {
   uint32_t unsupported_count;
   const ft_unsupported *unsupported;
-  uint32_t unbound_count;       // symbolic dims without a binding
-  const char *const *unbound;   // their names
+  uint32_t unbound_count;      // symbolic dims without a binding
+  const char *const *unbound;  // their names
 } ft_import_report;
 
 // Reads the ONNX file at |path| (mapped, weights not copied; the mapping lives as long
