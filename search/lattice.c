@@ -4,8 +4,8 @@
 
 // Sets met at one ideal, in breadth-first order: bits relative to its low.
 typedef struct frontier {
-  uint64_t *queue;  // [sets_per_ideal]
-  uint32_t *where;  // [sets_per_ideal] its slot
+  uint64_t *queue;  // [sets_per_ideal + 64], the rest is for operators
+  uint32_t *where;  // its slot
   uint32_t count, limit;
   uint64_t *slot;  // open addressing, 0 is free (no set is empty)
   uint32_t slot_mask;
@@ -93,6 +93,30 @@ static void grow(frontier *f, uint64_t bits, const surroundings *around,
   }
 }
 
+// The operator at window position |i| may start at the ideal: nothing of it is covered
+// and all it needs is. At position 0 it may even leave the window.
+static bool may_start(ft_ideal ideal, uint64_t open, const surroundings *around,
+                      uint32_t i, uint64_t bits) {
+  if (i == 0) return !(bits & ideal.mask);
+  if (bits & ~open) return false;
+  for (uint64_t rest = bits; rest; rest &= rest - 1)
+    if (around->needs[__builtin_ctzll(rest)] & ~bits) return false;
+  return true;
+}
+
+// In places kept for them: an operator need not be connected, and no cut takes it away.
+static void meet_operators(builder *b, ft_ideal ideal, uint64_t open,
+                           const surroundings *around) {
+  for (uint64_t rest = open; rest; rest &= rest - 1) {
+    uint32_t i = (uint32_t)__builtin_ctzll(rest);
+    uint64_t whole = b->whole[ideal.low + i], bits = whole << i;
+    if (!whole || bits >> i != whole || !may_start(ideal, open, around, i, bits))
+      continue;
+    b->frontier.limit++;
+    meet(&b->frontier, bits);
+  }
+}
+
 // The sets go to b->frontier.queue.
 static void collect(builder *b, ft_ideal ideal) {
   frontier *f = &b->frontier;
@@ -101,7 +125,7 @@ static void collect(builder *b, ft_ideal ideal) {
   uint64_t open = ft_ideal_window(ideal, b->ideals.span, b->dag->count) & ~ideal.mask;
   surroundings around;
   look_around(b->dag, ideal, open, &around);
-  f->limit = b->limits.sets_per_ideal - 1;
+  f->limit = b->limits.sets_per_ideal;
   for (uint64_t rest = open; rest; rest &= rest - 1) {
     uint64_t needs = around.needs[__builtin_ctzll(rest)];
     if ((uint32_t)__builtin_popcountll(needs) <= b->limits.window) meet(f, needs);
@@ -109,10 +133,7 @@ static void collect(builder *b, ft_ideal ideal) {
   for (uint32_t i = 0; i < f->count; i++)
     if ((uint32_t)__builtin_popcountll(f->queue[i]) < b->limits.window)
       grow(f, f->queue[i], &around, b->limits.window);
-  // After the growth, in the place kept for it: an operator need not be connected.
-  uint64_t whole = b->whole ? b->whole[ideal.low] : 0;
-  f->limit++;
-  if (whole && !(whole & ideal.mask)) meet(f, whole);
+  if (b->whole) meet_operators(b, ideal, open, &around);
 }
 
 // ---- the whole lattice
@@ -173,13 +194,13 @@ static ft_status add_steps(builder *b, ft_error *error) {
 }
 
 static ft_status make_frontier(builder *b, ft_error *error) {
+  size_t most = (size_t)b->limits.sets_per_ideal + FT_SET_SPREAD;
   uint32_t slots = 64;
-  while (slots < b->limits.sets_per_ideal * 2) slots *= 2;
-  b->frontier =
-      (frontier){.queue = FT_NEW_ARRAY(b->arena, uint64_t, b->limits.sets_per_ideal),
-                 .where = FT_NEW_ARRAY(b->arena, uint32_t, b->limits.sets_per_ideal),
-                 .slot = FT_NEW_ARRAY(b->arena, uint64_t, slots),
-                 .slot_mask = slots - 1};
+  while (slots < most * 2) slots *= 2;
+  b->frontier = (frontier){.queue = FT_NEW_ARRAY(b->arena, uint64_t, most),
+                           .where = FT_NEW_ARRAY(b->arena, uint32_t, most),
+                           .slot = FT_NEW_ARRAY(b->arena, uint64_t, slots),
+                           .slot_mask = slots - 1};
   FT_OOM_IF(!b->frontier.queue || !b->frontier.where || !b->frontier.slot, error);
   return FT_OK;
 }
@@ -222,7 +243,7 @@ static ft_status copy_out(const builder *b, ft_arena *arena, ft_lattice *out,
 ft_status ft_lattice_make(const ft_dag *dag, const uint64_t *whole,
                           const ft_lattice_limits *limits, const ft_allocator *allocator,
                           ft_arena *arena, ft_lattice *out, ft_error *error) {
-  FT_ASSERT(limits->window && limits->sets_per_ideal >= 2 && limits->span);
+  FT_ASSERT(limits->window && limits->sets_per_ideal && limits->span);
   ft_arena *scratch = ft_arena_create(allocator);
   FT_OOM_IF(!scratch, error);
   ft_status status = FT_OK;

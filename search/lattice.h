@@ -13,8 +13,8 @@
 //                   |is_cut| says so
 //   ideals, steps, sets  of the whole lattice; when one is passed the span is halved
 //                   and the search for sets starts again (span 1 always fits)
-// An operator as imported is always a set, however large, where it may start: so that
-// the unfused partition is a path, and can be mixed with others.
+// An operator as imported is always a set where it may start, though it be larger than
+// the window or not connected: so the unfused partition is a path, and mixes with others.
 #ifndef FT_SEARCH_LATTICE_H
 #define FT_SEARCH_LATTICE_H
 
@@ -23,7 +23,7 @@
 typedef struct ft_lattice_limits {
   uint32_t window;          // >= 1
   uint32_t span;            // 1 .. 64
-  uint32_t sets_per_ideal;  // >= 2
+  uint32_t sets_per_ideal;  // >= 1
   uint32_t ideals, steps, sets;
 } ft_lattice_limits;
 
