@@ -241,12 +241,15 @@ static inline const ft_graph *finish(sketch *s) {
   return s->graph;
 }
 
-// Unary operators one after another, none like its neighbour.
+// Unary operators one after another; no two of the first fourteen are alike.
 static inline const ft_graph *chain(ft_arena *arena, uint32_t length) {
-  static const ft_op unary[] = {FT_OP_EXP, FT_OP_TANH, FT_OP_NEG, FT_OP_SQRT};
+  static const ft_op unary[] = {FT_OP_EXP,   FT_OP_TANH, FT_OP_NEG,   FT_OP_SQRT,
+                                FT_OP_ABS,   FT_OP_ERF,  FT_OP_SIN,   FT_OP_COS,
+                                FT_OP_LOG,   FT_OP_RELU, FT_OP_FLOOR, FT_OP_CEIL,
+                                FT_OP_ROUND, FT_OP_SIGN};
   sketch s = sketch_new(arena);
   uint32_t value = input(&s, "x");
-  for (uint32_t i = 0; i < length; i++) value = op1(&s, unary[i % 4], value, 0);
+  for (uint32_t i = 0; i < length; i++) value = op1(&s, unary[i % 14], value, 0);
   output(&s, value);
   return finish(&s);
 }
