@@ -20,8 +20,8 @@ static size_t read_text(const char *path, char *out, size_t size) {
   return length;
 }
 
-// State letter and start time of |pid|: fields 3 and 22 of /proc/PID/stat. The name (field
-// 2) may hold spaces and parentheses, so fields are counted from the last ')'.
+// State letter and start time of |pid|: fields 3 and 22 of /proc/PID/stat. The name
+// (field 2) may hold spaces and parentheses, so fields are counted from the last ')'.
 static bool read_process(int pid, char *state, unsigned long long *start) {
   char path[48], text[1024];
   snprintf(path, sizeof path, "/proc/%d/stat", pid);

@@ -10,14 +10,18 @@ static const char *const sql_text[FT_SQL_COUNT] = {
 #undef FT_SQL
 };
 
-ft_sql_value ft_sql_null(void) { return (ft_sql_value){.kind = FT_SQL_NULL}; }
+ft_sql_value ft_sql_null(void) {
+  return (ft_sql_value){.kind = FT_SQL_NULL};
+}
 ft_sql_value ft_sql_int(int64_t value) {
   return (ft_sql_value){.kind = FT_SQL_INTEGER, .integer = value};
 }
 ft_sql_value ft_sql_unless(int64_t value, int64_t unknown) {
   return value == unknown ? ft_sql_null() : ft_sql_int(value);
 }
-ft_sql_value ft_sql_ns(uint64_t ns) { return ft_sql_unless((int64_t)ns, 0); }
+ft_sql_value ft_sql_ns(uint64_t ns) {
+  return ft_sql_unless((int64_t)ns, 0);
+}
 ft_sql_value ft_sql_real(double value) {
   return (ft_sql_value){.kind = FT_SQL_REAL, .real = value};
 }
@@ -44,7 +48,8 @@ typedef struct reaction {
 
 static const reaction reactions[] = {
     {SQLITE_BUSY, FT_UNAVAILABLE, "another process holds it: try again when it is done"},
-    {SQLITE_LOCKED, FT_UNAVAILABLE, "another process holds it: try again when it is done"},
+    {SQLITE_LOCKED, FT_UNAVAILABLE,
+     "another process holds it: try again when it is done"},
     {SQLITE_CORRUPT, FT_CORRUPT, "move the file away, or restore a copy"},
     {SQLITE_NOTADB, FT_CORRUPT, "move the file away, or name another store"},
     {SQLITE_FULL, FT_IO, "make room on the disk; nothing of this step was written"},
@@ -69,14 +74,18 @@ ft_status ft_sql_failed(ft_store *store, int code, ft_error *error) {
 
 static int bind(sqlite3_stmt *statement, int place, const ft_sql_value *value) {
   switch (value->kind) {
-    case FT_SQL_INTEGER: return sqlite3_bind_int64(statement, place, value->integer);
-    case FT_SQL_REAL: return sqlite3_bind_double(statement, place, value->real);
+    case FT_SQL_INTEGER:
+      return sqlite3_bind_int64(statement, place, value->integer);
+    case FT_SQL_REAL:
+      return sqlite3_bind_double(statement, place, value->real);
     case FT_SQL_TEXT:
-      return sqlite3_bind_text64(statement, place, value->data, value->size, SQLITE_STATIC,
-                                 SQLITE_UTF8);
+      return sqlite3_bind_text64(statement, place, value->data, value->size,
+                                 SQLITE_STATIC, SQLITE_UTF8);
     case FT_SQL_BLOB:
-      return sqlite3_bind_blob64(statement, place, value->data, value->size, SQLITE_STATIC);
-    case FT_SQL_NULL: break;
+      return sqlite3_bind_blob64(statement, place, value->data, value->size,
+                                 SQLITE_STATIC);
+    case FT_SQL_NULL:
+      break;
   }
   return sqlite3_bind_null(statement, place);
 }
@@ -88,8 +97,8 @@ static ft_status prepared(ft_store *store, ft_sql id, ft_error *error) {
   return code == SQLITE_OK ? FT_OK : ft_sql_failed(store, code, error);
 }
 
-ft_status ft_sql_start(ft_store *store, ft_sql id, const ft_sql_value *value, size_t count,
-                       sqlite3_stmt **out, ft_error *error) {
+ft_status ft_sql_start(ft_store *store, ft_sql id, const ft_sql_value *value,
+                       size_t count, sqlite3_stmt **out, ft_error *error) {
   *out = NULL;
   FT_TRY(prepared(store, id, error));
   sqlite3_stmt *statement = store->statement[id];

@@ -29,22 +29,23 @@ ft_sql_value ft_sql_int(int64_t value);
 ft_sql_value ft_sql_unless(int64_t value, int64_t unknown);  // NULL when they are equal
 ft_sql_value ft_sql_ns(uint64_t ns);                         // 0 is NULL
 ft_sql_value ft_sql_real(double value);
-ft_sql_value ft_sql_text(const char *text);    // NULL pointer is ""
-ft_sql_value ft_sql_note(const char *text);    // NULL pointer and "" are NULL
+ft_sql_value ft_sql_text(const char *text);  // NULL pointer is ""
+ft_sql_value ft_sql_note(const char *text);  // NULL pointer and "" are NULL
 ft_sql_value ft_sql_blob(const void *data, size_t size);
 ft_sql_value ft_sql_hash(const ft_hash *hash);  // zero is NULL
 
 // The values of a statement's ?1, ?2, ... in order: two arguments of the calls below.
-#define FT_SQL_VALUES(...)       \
+#define FT_SQL_VALUES(...)             \
   (const ft_sql_value[]){__VA_ARGS__}, \
       sizeof((const ft_sql_value[]){__VA_ARGS__}) / sizeof(ft_sql_value)
 
 // Rows: start, step until *has_row is false, finish (always, even after an error). A
 // statement is one at a time: it must not be started again before finish.
-FT_MUST_CHECK ft_status ft_sql_start(ft_store *store, ft_sql id, const ft_sql_value *value,
-                                     size_t count, sqlite3_stmt **out, ft_error *error);
-FT_MUST_CHECK ft_status ft_sql_step(ft_store *store, sqlite3_stmt *statement, bool *has_row,
-                                    ft_error *error);
+FT_MUST_CHECK ft_status ft_sql_start(ft_store *store, ft_sql id,
+                                     const ft_sql_value *value, size_t count,
+                                     sqlite3_stmt **out, ft_error *error);
+FT_MUST_CHECK ft_status ft_sql_step(ft_store *store, sqlite3_stmt *statement,
+                                    bool *has_row, ft_error *error);
 void ft_sql_finish(sqlite3_stmt *statement);  // NULL is fine
 
 // Runs to the end, rows ignored.
@@ -64,7 +65,8 @@ FT_MUST_CHECK ft_status ft_sql_transact(ft_store *store, ft_sql_body body, void 
 
 // Text that is not cached: pragmas, the schema.
 FT_MUST_CHECK ft_status ft_sql_script(ft_store *store, const char *text, ft_error *error);
-// Fills |error| from the connection's last result |code|: says which file, and what to do.
+// Fills |error| from the connection's last result |code|: says which file, and what to
+// do.
 ft_status ft_sql_failed(ft_store *store, int code, ft_error *error);
 
 #endif

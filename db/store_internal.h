@@ -40,15 +40,17 @@ FT_MUST_CHECK ft_status ft_quarantine_find(ft_store *store, int64_t candidate_id
 // Inside a transaction: finds or adds the build of |module| with its artifacts.
 // *out_id is 0 when the module was never printed (no body hash).
 FT_MUST_CHECK ft_status ft_build_save(ft_store *store, const ft_module *module,
-                                      int64_t target_id, int64_t *out_id, ft_error *error);
+                                      int64_t target_id, int64_t *out_id,
+                                      ft_error *error);
 // Inside a transaction: as ft_store_artifact.
-FT_MUST_CHECK ft_status ft_artifact_add(ft_store *store, const char *kind, const void *data,
-                                        size_t size, ft_hash *out_hash, ft_error *error);
+FT_MUST_CHECK ft_status ft_artifact_add(ft_store *store, const char *kind,
+                                        const void *data, size_t size, ft_hash *out_hash,
+                                        ft_error *error);
 
 // NOT_FOUND with what there is instead of the served plan.
-ft_status ft_match_explain(ft_store *store, const ft_graph *graph, const ft_target *target,
-                           ft_error *error);
+ft_status ft_match_explain(ft_store *store, const ft_graph *graph,
+                           const ft_target *target, ft_error *error);
 // The dims of |graph|, {} when it has none.
-const char *ft_graph_dims(const ft_graph *graph);
+const char *ft_store_dims(const ft_graph *graph);
 
 #endif

@@ -1,6 +1,7 @@
 // Targets, graphs, candidates: the keys that trials and plans hang on.
 //
-//  1. A key is found by its hash and then compared byte for byte. The same hash with other
+//  1. A key is found by its hash and then compared byte for byte. The same hash with
+//  other
 //     bytes is a broken invariant: INTERNAL, and nothing is written.
 //  2. A row is added in a transaction that looks again first, so two processes that meet
 //     the same key get the same id.
@@ -42,8 +43,8 @@ typedef struct target_key {
 } target_key;
 
 static ft_status find_target(ft_store *store, target_key *key, ft_error *error) {
-  return find_exact(store, FT_SQL_FIND_TARGET, "target", &key->target->signature, key->json,
-                    strlen(key->json), &key->id, error);
+  return find_exact(store, FT_SQL_FIND_TARGET, "target", &key->target->signature,
+                    key->json, strlen(key->json), &key->id, error);
 }
 
 // {"clang-14":"14.0.6"}
@@ -55,13 +56,9 @@ static const char *compilers_json(const ft_target *target, ft_arena *arena) {
       json_decref(all);
       return NULL;
     }
-  char *text = json_dumps(all, JSON_SORT_KEYS | JSON_COMPACT);
+  const char *text = ft_json_text(all, arena);
   json_decref(all);
-  const char *copy = text ? ft_arena_strdup(arena, text) : NULL;
-  json_free_t release;
-  json_get_alloc_funcs(NULL, &release);
-  release(text);
-  return copy;
+  return text;
 }
 
 static ft_status add_target(ft_store *store, void *ctx, ft_error *error) {
@@ -73,13 +70,14 @@ static ft_status add_target(ft_store *store, void *ctx, ft_error *error) {
   FT_OOM_IF(!compilers, error);
   return ft_sql_get(
       store, FT_SQL_ADD_TARGET,
-      FT_SQL_VALUES(ft_sql_hash(&t->signature), ft_sql_text(key->json), ft_sql_text(t->name),
-                    ft_sql_text(t->kind), ft_sql_text(t->device), ft_sql_text(t->isa),
-                    ft_sql_unless(t->units, 0), ft_sql_unless(t->threads, 0),
-                    ft_sql_unless((int64_t)t->memory_bytes, 0),
-                    ft_sql_unless((int64_t)t->cache_bytes, 0), ft_sql_note(t->power_class),
-                    ft_sql_note(t->driver), ft_sql_note(t->toolkit), ft_sql_text(compilers),
-                    ft_sql_text(t->libraries), ft_sql_text(t->numerics)),
+      FT_SQL_VALUES(
+          ft_sql_hash(&t->signature), ft_sql_text(key->json), ft_sql_text(t->name),
+          ft_sql_text(t->kind), ft_sql_text(t->device), ft_sql_text(t->isa),
+          ft_sql_unless(t->units, 0), ft_sql_unless(t->threads, 0),
+          ft_sql_unless((int64_t)t->memory_bytes, 0),
+          ft_sql_unless((int64_t)t->cache_bytes, 0), ft_sql_note(t->power_class),
+          ft_sql_note(t->driver), ft_sql_note(t->toolkit), ft_sql_text(compilers),
+          ft_sql_text(t->libraries), ft_sql_text(t->numerics)),
       &key->id, error);
 }
 
@@ -105,7 +103,7 @@ typedef struct graph_key {
   int64_t graph_id, binding_id;
 } graph_key;
 
-const char *ft_graph_dims(const ft_graph *graph) {
+const char *ft_store_dims(const ft_graph *graph) {
   return graph->dims_json && *graph->dims_json ? graph->dims_json : "{}";
 }
 
@@ -113,12 +111,14 @@ static ft_status find_graph(ft_store *store, graph_key *key, ft_error *error) {
   const ft_graph *g = key->graph;
   key->binding_id = 0;
   FT_TRY(find_exact(store, FT_SQL_FIND_GRAPH, "graph", &g->symbolic_hash,
-                    g->symbolic_encoding, g->symbolic_encoding_bytes, &key->graph_id, error));
+                    g->symbolic_encoding, g->symbolic_encoding_bytes, &key->graph_id,
+                    error));
   if (!key->graph_id) return FT_OK;
-  return ft_sql_get(store, FT_SQL_FIND_BINDING,
-                    FT_SQL_VALUES(ft_sql_int(key->graph_id), ft_sql_text(ft_graph_dims(g)),
-                                  ft_sql_hash(&g->bound_hash)),
-                    &key->binding_id, error);
+  return ft_sql_get(
+      store, FT_SQL_FIND_BINDING,
+      FT_SQL_VALUES(ft_sql_int(key->graph_id), ft_sql_text(ft_store_dims(g)),
+                    ft_sql_hash(&g->bound_hash)),
+      &key->binding_id, error);
 }
 
 static ft_status add_graph(ft_store *store, void *ctx, ft_error *error) {
@@ -134,10 +134,11 @@ static ft_status add_graph(ft_store *store, void *ctx, ft_error *error) {
                       ft_sql_int(g->primitive_count)),
         &key->graph_id, error));
   if (key->binding_id) return FT_OK;
-  return ft_sql_get(store, FT_SQL_ADD_BINDING,
-                    FT_SQL_VALUES(ft_sql_int(key->graph_id), ft_sql_text(ft_graph_dims(g)),
-                                  ft_sql_hash(&g->bound_hash)),
-                    &key->binding_id, error);
+  return ft_sql_get(
+      store, FT_SQL_ADD_BINDING,
+      FT_SQL_VALUES(ft_sql_int(key->graph_id), ft_sql_text(ft_store_dims(g)),
+                    ft_sql_hash(&g->bound_hash)),
+      &key->binding_id, error);
 }
 
 ft_status ft_store_graph(ft_store *store, const ft_graph *graph, int64_t *out_graph_id,
@@ -177,13 +178,13 @@ static ft_status find_candidate(ft_store *store, candidate_key *key, ft_error *e
 
 static ft_status add_workload(ft_store *store, candidate_key *key, ft_error *error) {
   const ft_workload *w = key->candidate->workload;
-  return ft_sql_get(store, FT_SQL_ADD_WORKLOAD,
-                    FT_SQL_VALUES(ft_sql_hash(&w->hash),
-                                  ft_sql_blob(w->encoding, w->encoding_bytes),
-                                  ft_sql_int(w->group.primitive_count),
-                                  ft_sql_int((int64_t)w->read_bytes),
-                                  ft_sql_int((int64_t)w->write_bytes), ft_sql_real(w->flops)),
-                    &key->workload_id, error);
+  return ft_sql_get(
+      store, FT_SQL_ADD_WORKLOAD,
+      FT_SQL_VALUES(ft_sql_hash(&w->hash), ft_sql_blob(w->encoding, w->encoding_bytes),
+                    ft_sql_int(w->group.primitive_count),
+                    ft_sql_int((int64_t)w->read_bytes),
+                    ft_sql_int((int64_t)w->write_bytes), ft_sql_real(w->flops)),
+      &key->workload_id, error);
 }
 
 static ft_status add_candidate(ft_store *store, void *ctx, ft_error *error) {
@@ -193,12 +194,13 @@ static ft_status add_candidate(ft_store *store, void *ctx, ft_error *error) {
   if (!key->workload_id) FT_TRY(add_workload(store, key, error));
   const char *tactic = key->candidate->tactic;
   FT_TRY(ft_sql_run(store, FT_SQL_NOTE_SKELETON,
-                    FT_SQL_VALUES(ft_sql_int(key->workload_id), ft_sql_text(tactic)), error));
-  return ft_sql_get(
-      store, FT_SQL_ADD_CANDIDATE,
-      FT_SQL_VALUES(ft_sql_int(key->workload_id), ft_sql_int(key->target_id),
-                    ft_sql_int(key->version), ft_sql_text(tactic), ft_sql_text(key->schedule)),
-      &key->id, error);
+                    FT_SQL_VALUES(ft_sql_int(key->workload_id), ft_sql_text(tactic)),
+                    error));
+  return ft_sql_get(store, FT_SQL_ADD_CANDIDATE,
+                    FT_SQL_VALUES(ft_sql_int(key->workload_id),
+                                  ft_sql_int(key->target_id), ft_sql_int(key->version),
+                                  ft_sql_text(tactic), ft_sql_text(key->schedule)),
+                    &key->id, error);
 }
 
 ft_status ft_store_candidate(ft_store *store, const ft_candidate *candidate,

@@ -26,7 +26,8 @@ enum { BUSY_MS = 10000 };
 static ft_status make_folders(const char *path, ft_arena *scratch, ft_error *error) {
   char *folder = ft_arena_strdup(scratch, path);
   FT_OOM_IF(!folder, error);
-  for (char *slash = strchr(folder + 1, '/'); *folder && slash; slash = strchr(slash + 1, '/')) {
+  for (char *slash = strchr(folder + 1, '/'); *folder && slash;
+       slash = strchr(slash + 1, '/')) {
     *slash = '\0';
     if (mkdir(folder, 0700) != 0 && errno != EEXIST && errno != EISDIR)
       FT_FAIL(error, FT_IO, "cannot make folder %s for the store: %s", folder,
@@ -48,13 +49,15 @@ static ft_status make_file(const char *path, ft_error *error) {
   FT_FAIL(error, FT_IO, "cannot create store %s: %s", path, strerror(errno));
 }
 
-static ft_status lock_file(const char *path, ft_arena *scratch, int *out, ft_error *error) {
+static ft_status lock_file(const char *path, ft_arena *scratch, int *out,
+                           ft_error *error) {
   const char *name = ft_arena_printf(scratch, "%s.lock", path);
   FT_OOM_IF(!name, error);
   *out = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (*out < 0) FT_FAIL(error, FT_IO, "cannot create %s: %s", name, strerror(errno));
   while (flock(*out, LOCK_EX) != 0)
-    if (errno != EINTR) FT_FAIL(error, FT_IO, "cannot lock %s: %s", name, strerror(errno));
+    if (errno != EINTR)
+      FT_FAIL(error, FT_IO, "cannot lock %s: %s", name, strerror(errno));
   return FT_OK;
 }
 
@@ -91,9 +94,10 @@ static ft_status migrate(ft_store *store, ft_error *error) {
   int64_t tables;
   FT_TRY(ft_sql_get(store, FT_SQL_ANY_TABLE, NULL, 0, &tables, error));
   if (tables > 0)
-    FT_FAIL(error, FT_REFUSED,
-            "%s is another program's database (version 0 with tables): name another store",
-            store->path);
+    FT_FAIL(
+        error, FT_REFUSED,
+        "%s is another program's database (version 0 with tables): name another store",
+        store->path);
   FT_TRY(ft_sql_script(store, "PRAGMA journal_mode = WAL", error));
   return ft_sql_transact(store, create_schema, NULL, error);
 }
@@ -172,55 +176,4 @@ const char *ft_store_default_path(ft_arena *arena) {
   if (data && *data == '/') return ft_arena_printf(arena, "%s/fusetune/store.db", data);
   return ft_arena_printf(arena, "%s/.local/share/fusetune/store.db",
                          home && *home ? home : ".");
-}
-
-// Appends the rows of |id| to |text|; *bad counts those that are not "ok".
-static ft_status list_rows(ft_store *store, ft_sql id, ft_strbuf *text, int *bad,
-                           ft_error *error) {
-  sqlite3_stmt *row;
-  bool has_row = true;
-  ft_status status = ft_sql_start(store, id, NULL, 0, &row, error);
-  while (status == FT_OK) {
-    status = ft_sql_step(store, row, &has_row, error);
-    if (status != FT_OK || !has_row) break;
-    const char *first = (const char *)sqlite3_column_text(row, 0);
-    if (!first || strcmp(first, "ok") == 0) continue;
-    if (++*bad > 5) continue;
-    ft_strbuf_printf(text, "%s%s", *bad > 1 ? "; " : "", first);
-    if (id == FT_SQL_CHECK_KEYS)
-      ft_strbuf_printf(text, " row %lld points to a missing row of %s",
-                       (long long)sqlite3_column_int64(row, 1),
-                       (const char *)sqlite3_column_text(row, 2));
-  }
-  ft_sql_finish(row);
-  return status;
-}
-
-ft_status ft_store_check(ft_store *store, ft_error *error) {
-  ft_arena_reset(store->scratch);
-  ft_strbuf text = ft_strbuf_init(store->scratch);
-  int bad = 0;
-  FT_TRY(list_rows(store, FT_SQL_CHECK, &text, &bad, error));
-  FT_TRY(list_rows(store, FT_SQL_CHECK_KEYS, &text, &bad, error));
-  FT_OOM_IF(text.failed, error);
-  if (bad) FT_FAIL(error, FT_CORRUPT, "store %s: %s", store->path, text.text);
-  return FT_OK;
-}
-
-ft_status ft_store_count(ft_store *store, const char *table, int64_t *out, ft_error *error) {
-  *out = 0;
-  int64_t is_table;
-  FT_TRY(ft_sql_get(store, FT_SQL_HAS_TABLE, FT_SQL_VALUES(ft_sql_text(table)), &is_table,
-                    error));
-  if (!is_table)
-    FT_FAIL(error, FT_INVALID_ARGUMENT, "store %s has no table '%s'", store->path, table);
-  char *text = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", table);
-  FT_OOM_IF(!text, error);
-  sqlite3_stmt *statement = NULL;
-  int code = sqlite3_prepare_v2(store->db, text, -1, &statement, NULL);
-  if (code == SQLITE_OK) code = sqlite3_step(statement);
-  if (code == SQLITE_ROW) *out = sqlite3_column_int64(statement, 0);
-  sqlite3_finalize(statement);
-  sqlite3_free(text);
-  return code == SQLITE_ROW ? FT_OK : ft_sql_failed(store, code, error);
 }
