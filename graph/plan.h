@@ -72,8 +72,8 @@ typedef struct ft_plan {
 // Lays out buffers (liveness by group position, first fit) and arguments for
 // |partition|; group i of the plan has workload[i] (of that very group). Candidates and
 // times are the caller's to fill (ft_plan_group_build does the kernel's part); then
-// ft_plan_seal. INVALID_ARGUMENT: a workload of another group; REFUSED: a buffer, or all
-// of them, past 2^62 bytes (the text names it).
+// ft_plan_seal. INVALID_ARGUMENT: a workload of another group; REFUSED: the buffers
+// together take more than 2^62 bytes.
 FT_MUST_CHECK ft_status ft_plan_make(const ft_partition *partition,
                                      const ft_workload *workload, const ft_target *target,
                                      ft_arena *arena, ft_plan *out, ft_error *error);

@@ -48,31 +48,30 @@ static ft_status find_owners(layout *l, ft_error *error) {
 
 // ---- the list of buffers
 
-static ft_status value_bytes(const ft_value *value, uint64_t *out, ft_error *error) {
-  int64_t elements = ft_shape_elements(&value->shape);
-  if (elements < 0 ||
-      __builtin_mul_overflow((uint64_t)elements, ft_dtype_bytes(value->dtype), out) ||
-      *out > MAX_BYTES)
-    FT_FAIL(error, FT_REFUSED, "value '%.200s' takes more than 2^62 bytes", value->name);
-  return FT_OK;
+// The graph holds no value past 2^62 bytes.
+static uint64_t value_bytes(const ft_value *value) {
+  uint64_t bytes;
+  FT_ASSERT(!__builtin_mul_overflow((uint64_t)ft_shape_elements(&value->shape),
+                                    ft_dtype_bytes(value->dtype), &bytes));
+  FT_ASSERT(bytes <= MAX_BYTES);
+  return bytes;
 }
 
-static ft_status add_buffer(layout *l, uint32_t root, ft_plan_buffer_role role,
-                            ft_error *error) {
-  if (l->buffer[root] != FT_NONE) return FT_OK;
-  ft_plan_buffer *it = &l->plan->buffer[l->plan->buffer_count];
-  *it = (ft_plan_buffer){.value = root, .role = role, .offset = UINT64_MAX};
-  FT_TRY(value_bytes(&l->graph->value[root], &it->bytes, error));
-  l->buffer[root] = l->plan->buffer_count++;
-  return FT_OK;
+static void add_buffer(layout *l, uint32_t root, ft_plan_buffer_role role) {
+  if (l->buffer[root] != FT_NONE) return;
+  l->buffer[root] = l->plan->buffer_count;
+  l->plan->buffer[l->plan->buffer_count++] = (ft_plan_buffer){
+      .value = root,
+      .role = role,
+      .bytes = value_bytes(&l->graph->value[root]),
+      .offset = UINT64_MAX,
+  };
 }
 
 // |wanted|: per value, a buffer of |role| is needed.
-static ft_status add_wanted(layout *l, const bool *wanted, ft_plan_buffer_role role,
-                            ft_error *error) {
+static void add_wanted(layout *l, const bool *wanted, ft_plan_buffer_role role) {
   for (uint32_t v = 0; v < l->graph->value_count; v++)
-    if (wanted[v]) FT_TRY(add_buffer(l, v, role, error));
-  return FT_OK;
+    if (wanted[v]) add_buffer(l, v, role);
 }
 
 static ft_status add_all(layout *l, ft_error *error) {
@@ -83,7 +82,8 @@ static ft_status add_all(layout *l, ft_error *error) {
   for (uint32_t i = 0; i < l->partition->group_count; i++) {
     const ft_group *group = &l->workload[i].group;
     for (uint32_t k = 0; k < group->input_count; k++)
-      constant[group->input[k]] = g->value[group->input[k]].role == FT_ROLE_CONSTANT;
+      if (g->value[group->input[k]].role == FT_ROLE_CONSTANT)
+        constant[group->input[k]] = true;
     for (uint32_t k = 0; k < group->output_count; k++) inner[group->output[k]] = true;
   }
   for (uint32_t i = 0; i < g->output_count; i++) {
@@ -91,14 +91,14 @@ static ft_status add_all(layout *l, ft_error *error) {
     if (g->value[root].role == FT_ROLE_CONSTANT) constant[root] = true;
   }
   for (uint32_t i = 0; i < g->input_count; i++)
-    FT_TRY(add_buffer(l, g->value[g->input[i].value].root, FT_PLAN_INPUT, error));
-  FT_TRY(add_wanted(l, constant, FT_PLAN_CONSTANT, error));
+    add_buffer(l, g->value[g->input[i].value].root, FT_PLAN_INPUT);
+  add_wanted(l, constant, FT_PLAN_CONSTANT);
   for (uint32_t i = 0; i < g->output_count; i++) {
     uint32_t root = g->value[g->output[i].value].root;
-    if (g->value[root].role == FT_ROLE_COMPUTED)
-      FT_TRY(add_buffer(l, root, FT_PLAN_OUTPUT, error));
+    if (g->value[root].role == FT_ROLE_COMPUTED) add_buffer(l, root, FT_PLAN_OUTPUT);
   }
-  return add_wanted(l, inner, FT_PLAN_INTERMEDIATE, error);
+  add_wanted(l, inner, FT_PLAN_INTERMEDIATE);
+  return FT_OK;
 }
 
 static ft_status name_ends(layout *l, ft_error *error) {

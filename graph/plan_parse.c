@@ -470,7 +470,8 @@ ft_status ft_plan_parse(const char *json, const ft_graph *graph, const ft_target
   ft_plan plan;
   *out = (ft_plan){0};
   json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &where);
-  if (!root && json_error_code(&where) == json_error_out_of_memory)
+  // jansson reports some failed allocations without a word, and others as bad syntax.
+  if (!root && (!*where.text || json_error_code(&where) == json_error_out_of_memory))
     FT_FAIL(error, FT_OUT_OF_MEMORY, "out of memory in %s", __func__);
   if (!root)
     FT_FAIL(error, FT_REFUSED, "plan, position %d: %s", where.position, where.text);
