@@ -60,7 +60,8 @@ static void add_differences(ft_strbuf *text, const char *there_text,
 }
 
 static void add_item(ft_strbuf *list, int *count, const char *item) {
-  if (++*count > SHOWN || strstr(list->text, item)) return;
+  if (strstr(list->text, item) || ++*count > SHOWN + 1) return;
+  if (*count > SHOWN) item = "...";
   ft_strbuf_printf(list, "%s%s", list->length ? ", " : "", item);
 }
 
