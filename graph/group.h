@@ -6,7 +6,7 @@
 
 // Values are root value indices. |input| are read from outside (immediates excluded),
 // |output| are needed outside (by another primitive or as a graph output). After
-// ft_group_canonicalise the order of primitives, inputs and outputs is canonical: two
+// ft_workload_make the order of primitives, inputs and outputs is canonical: two
 // groups with equal encodings correspond position by position. The kernel's arguments
 // are the inputs, then the outputs, in this order.
 typedef struct ft_group {

@@ -1,0 +1,130 @@
+// ft_graph_emit: infer, drop identities, find the equal one, fold, append.
+#include <string.h>
+
+#include "graph/builder.h"
+#include "graph/fold.h"
+
+typedef struct emission {
+  ft_op op;
+  ft_attr attr;  // canonical
+  const uint32_t *input;
+  uint32_t count;
+  ft_dtype dtype;
+  ft_shape shape;
+} emission;
+
+// A transpose that only moves axes of extent 1 leaves the elements in order.
+static bool keeps_order(const ft_shape *in, const uint8_t *perm) {
+  int last = -1;
+  for (int i = 0; i < in->rank; i++) {
+    if (in->dim[perm[i]] == 1) continue;
+    if (perm[i] < last) return false;
+    last = perm[i];
+  }
+  return true;
+}
+
+// True when the result is the input's elements in their order: a view at most.
+static bool is_identity(const ft_graph *graph, const emission *e) {
+  const ft_value *in = &graph->value[e->input[0]];
+  switch (e->op) {
+    case FT_OP_COPY:
+      return true;
+    case FT_OP_CAST:
+      return e->dtype == in->dtype;
+    case FT_OP_TRANSPOSE:
+      return keeps_order(&in->shape, e->attr.perm);
+    case FT_OP_BROADCAST:
+      return ft_shape_elements(&e->shape) == ft_shape_elements(&in->shape);
+    default:
+      return ft_op_describe(e->op)->class == FT_CLASS_R && e->attr.axes == 0;
+  }
+}
+
+static bool same_attr(const ft_attr *a, const ft_attr *b) {
+  return a->to == b->to && a->axes == b->axes && ft_shape_equal(&a->shape, &b->shape) &&
+         memcmp(a->perm, b->perm, sizeof a->perm) == 0;
+}
+
+static uint64_t hash_emission(const emission *e) {
+  uint64_t hash = ft_hash64(FT_HASH64_SEED, &e->op, sizeof e->op);
+  hash = ft_hash64(hash, e->input, e->count * sizeof e->input[0]);
+  hash = ft_hash64(hash, &e->attr.to, sizeof e->attr.to);
+  hash = ft_hash64(hash, &e->attr.axes, sizeof e->attr.axes);
+  hash = ft_hash64(hash, e->attr.shape.dim, sizeof e->attr.shape.dim);
+  return ft_hash64(hash, e->attr.perm, sizeof e->attr.perm);
+}
+
+static bool same_primitive(const ft_graph *graph, uint32_t value, const void *key) {
+  const emission *e = key;
+  const ft_value *v = &graph->value[value];
+  if (v->producer == FT_NONE || v->root != value) return false;
+  const ft_primitive *p = &graph->primitive[v->producer];
+  return p->op == e->op && same_attr(&p->attr, &e->attr) &&
+         memcmp(p->input, e->input, e->count * sizeof e->input[0]) == 0;
+}
+
+static bool can_fold(const ft_graph *graph, const emission *e) {
+  for (uint32_t i = 0; i < e->count; i++)
+    if (!graph->value[e->input[i]].data) return false;
+  uint64_t bytes = (uint64_t)ft_shape_elements(&e->shape) * ft_dtype_bytes(e->dtype);
+  return bytes <= FT_FOLD_BYTES &&
+         graph->builder->folded_bytes + bytes <= FT_FOLD_TOTAL_BYTES;
+}
+
+// UNSUPPORTED from the hook means: keep the primitive.
+static ft_status fold(ft_graph *graph, const emission *e, uint32_t *out_value,
+                      ft_error *error) {
+  ft_tensor input[3], result;
+  for (uint32_t i = 0; i < e->count; i++) input[i] = *graph->value[e->input[i]].data;
+  FT_TRY(ft_fold_primitive(e->op, &e->attr, input, e->count, e->dtype, &e->shape,
+                           graph->arena, &result, error));
+  graph->builder->folded_bytes += result.bytes;
+  return ft_graph_add_constant(graph, "", &result, out_value, error);
+}
+
+static ft_status append(ft_graph *graph, const emission *e, uint32_t *out_value,
+                        ft_error *error) {
+  if (!graph->operator_count)
+    FT_FAIL(error, FT_INVALID_ARGUMENT, "%s emitted before any operator began",
+            ft_op_describe(e->op)->name);
+  FT_OOM_IF(FT_GROW(graph->arena, &graph->primitive, graph->primitive_count,
+                    &graph->builder->primitive_capacity),
+            error);
+  ft_value value = {.name = "",
+                    .dtype = e->dtype,
+                    .shape = e->shape,
+                    .root = FT_NONE,
+                    .role = FT_ROLE_COMPUTED,
+                    .producer = graph->primitive_count};
+  FT_TRY(ft_graph_append_value(graph, &value, out_value, error));
+  ft_primitive *p = &graph->primitive[graph->primitive_count++];
+  *p = (ft_primitive){.op = e->op,
+                      .attr = e->attr,
+                      .input_count = (uint8_t)e->count,
+                      .output = *out_value,
+                      .op_index = graph->operator_count - 1};
+  memcpy(p->input, e->input, e->count * sizeof e->input[0]);
+  return FT_OK;
+}
+
+ft_status ft_graph_emit(ft_graph *graph, ft_op op, const uint32_t *input, uint32_t count,
+                        const ft_attr *attr, uint32_t *out_value, ft_error *error) {
+  emission e = {.op = op, .input = input, .count = count};
+  FT_TRY(ft_primitive_infer(graph, op, input, count, attr, &e.attr, &e.dtype, &e.shape,
+                            error));
+  if (is_identity(graph, &e)) {
+    *out_value = input[0];
+    if (ft_shape_equal(&e.shape, &graph->value[input[0]].shape)) return FT_OK;
+    return ft_graph_view(graph, input[0], &e.shape, out_value, error);
+  }
+  uint64_t hash = hash_emission(&e);
+  *out_value = ft_graph_find(graph, hash, same_primitive, &e);
+  if (*out_value != FT_NONE) return FT_OK;
+  if (can_fold(graph, &e)) {
+    ft_status status = fold(graph, &e, out_value, error);
+    if (status != FT_UNSUPPORTED) return status;
+  }
+  FT_TRY(append(graph, &e, out_value, error));
+  return ft_graph_remember(graph, hash, *out_value, error);
+}
