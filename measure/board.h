@@ -35,7 +35,7 @@ typedef struct ft_board {
   uint64_t address;
   uint32_t place;  // ft_place
   uint64_t distance;
-  char name[32];   // of the buffer: "output 0", "scratch of thread 1"
+  char name[32];  // of the buffer: "output 0", "scratch of thread 1"
   _Atomic uint32_t sample_count;
   uint64_t sample_ns[FT_BOARD_SAMPLES];
   uint8_t sample_flags[FT_BOARD_SAMPLES];

@@ -15,7 +15,7 @@ typedef struct ft_held_buffer {
   bool is_filled;  // holds the bytes of |key|
   uint32_t holds;  // by the current job
   uint64_t stamp;
-  char name[32];   // for people: "input 3"
+  char name[32];  // for people: "input 3"
   struct ft_held_buffer *next;
 } ft_held_buffer;
 

@@ -97,8 +97,8 @@ ft_frame_result ft_frame_send(int socket, uint32_t type, const void *data, size_
   store_u32(header, MAGIC);
   store_u32(header + 4, type);
   store_u32(header + 8, (uint32_t)bytes);
-  ft_frame_result r = send_all(socket, header, sizeof header, pass_fd, deadline,
-                               error_text);
+  ft_frame_result r =
+      send_all(socket, header, sizeof header, pass_fd, deadline, error_text);
   return r == FT_FRAME_OK ? send_all(socket, data, bytes, -1, deadline, error_text) : r;
 }
 
@@ -125,10 +125,8 @@ static ft_frame_result receive_all(int socket, void *data, size_t bytes, int *fd
   while (bytes > 0) {
     struct iovec part = {cursor, bytes};
     control c;
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &c,
-                             .msg_controllen = sizeof c};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof c};
     ssize_t got = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (got == 0) return FT_FRAME_CLOSED;
     if (got < 0) {

@@ -14,9 +14,9 @@
 typedef struct ft_guarded {
   uint8_t *data;
   uint64_t bytes;
-  uint8_t *base;         // of the whole mapping
+  uint8_t *base;  // of the whole mapping
   uint64_t total_bytes;
-  uint8_t *open;         // the accessible part
+  uint8_t *open;  // the accessible part
   uint64_t open_bytes;
 } ft_guarded;
 

@@ -11,11 +11,8 @@ enum { CLASS_WORKSPACE = 16, CLASS_STEP_WORKSPACE, CLASS_SCRATCH };
 
 void ft_job_init(ft_job *job, ft_arena *arena, ft_pool *pool, ft_buffer_store *store,
                  ft_library *library, ft_board *board) {
-  *job = (ft_job){.arena = arena,
-                  .pool = pool,
-                  .store = store,
-                  .library = library,
-                  .board = board};
+  *job = (ft_job){
+      .arena = arena, .pool = pool, .store = store, .library = library, .board = board};
 }
 
 static void forget(ft_job *job) {
@@ -122,8 +119,8 @@ static ft_status place_buffers(ft_job *job, uint32_t program, ft_error *error) {
   return FT_OK;
 }
 
-static ft_status place_scratch(ft_job *job, uint32_t program, uint64_t bytes,
-                               void ***out, ft_error *error) {
+static ft_status place_scratch(ft_job *job, uint32_t program, uint64_t bytes, void ***out,
+                               ft_error *error) {
   uint32_t threads = ft_pool_threads(job->pool);
   void **scratch = FT_NEW_ARRAY(job->arena, void *, threads);
   FT_OOM_IF(!scratch, error);
@@ -164,8 +161,7 @@ static ft_status load_step(ft_job *job, uint32_t program, uint32_t step,
   void *symbol;
   job->board->program = program;
   job->board->step = step;
-  ft_status status =
-      ft_library_symbol(job->library, m->path, m->entry, &symbol, error);
+  ft_status status = ft_library_symbol(job->library, m->path, m->entry, &symbol, error);
   if (status != FT_OK) return ft_error_prefix(error, "step %u", step);
   memcpy(&l->entry, &symbol, sizeof symbol);
   void **buffers, **scratch = NULL;

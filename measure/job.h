@@ -15,12 +15,12 @@
 #include "measure/wire.h"
 
 typedef struct ft_job_program {
-  ft_program program;     // as decoded
-  ft_held_buffer **held;  // [buffer_count]; NULL: placed in |workspace|
-  void **address;         // [buffer_count]
+  ft_program program;         // as decoded
+  ft_held_buffer **held;      // [buffer_count]; NULL: placed in |workspace|
+  void **address;             // [buffer_count]
   ft_held_buffer *workspace;  // or NULL
-  ft_launch *launch;      // [step_count]
-  uint32_t threads;       // most that a step uses
+  ft_launch *launch;          // [step_count]
+  uint32_t threads;           // most that a step uses
 } ft_job_program;
 
 typedef struct ft_job_need {

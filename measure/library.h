@@ -1,8 +1,9 @@
 // library - the shared objects a worker has loaded, the last ones kept.
 //
 // A file is known by path, device, inode, size and modification time, so a rebuilt file
-// that was renamed over the old one is loaded anew. Loading leaves the floating-point environment as it
-// was: an object linked with -ffast-math would set flush-to-zero. Thread-compatible.
+// that was renamed over the old one is loaded anew. Loading leaves the floating-point
+// environment as it was: an object linked with -ffast-math would set flush-to-zero.
+// Thread-compatible.
 #ifndef FT_MEASURE_LIBRARY_H
 #define FT_MEASURE_LIBRARY_H
 

@@ -114,8 +114,9 @@ static uint64_t busy_ticks(const char *numbers) {
 }
 
 static uint64_t read_busy_ns(ft_noise *noise) {
-  ssize_t got =
-      noise->stat_fd < 0 ? -1 : pread(noise->stat_fd, noise->stat_text, STAT_BYTES - 1, 0);
+  ssize_t got = noise->stat_fd < 0
+                    ? -1
+                    : pread(noise->stat_fd, noise->stat_text, STAT_BYTES - 1, 0);
   if (got <= 0) return 0;
   noise->stat_text[got] = '\0';
   uint64_t ticks = 0;

@@ -47,9 +47,9 @@ struct ft_pool {
   atomic_bool closing;
   _Alignas(LINE) task task;
   const ft_allocator *allocator;
-  uint32_t threads;   // helpers + 1
-  uint32_t started;   // helpers running
-  helper *helpers;    // [threads]; 0 is the owner and has no thread
+  uint32_t threads;  // helpers + 1
+  uint32_t started;  // helpers running
+  helper *helpers;   // [threads]; 0 is the owner and has no thread
 };
 
 static void futex_wait(atomic_uint *word, unsigned expected) {
@@ -184,9 +184,13 @@ void ft_pool_each(ft_pool *pool, void (*call)(void *ctx, uint32_t thread), void 
   dispatch(pool, pool->threads);
 }
 
-uint32_t ft_pool_threads(const ft_pool *pool) { return pool->threads; }
+uint32_t ft_pool_threads(const ft_pool *pool) {
+  return pool->threads;
+}
 
-int ft_pool_cpu(const ft_pool *pool, uint32_t thread) { return pool->helpers[thread].cpu; }
+int ft_pool_cpu(const ft_pool *pool, uint32_t thread) {
+  return pool->helpers[thread].cpu;
+}
 
 // Allowed cpus in order, at most |room|; at least 1 (cpu -1: not pinned).
 static uint32_t allowed_cpus(int *out, uint32_t room) {
@@ -217,8 +221,7 @@ static ft_status start_helpers(ft_pool *pool, const int *cpu, uint32_t cpus,
     h->cpu = i < cpus ? cpu[i] : -1;
     if (i == 0) continue;
     int r = start(h);
-    if (r != 0)
-      FT_FAIL(error, FT_INTERNAL, "thread %u of the pool: %s", i, strerror(r));
+    if (r != 0) FT_FAIL(error, FT_INTERNAL, "thread %u of the pool: %s", i, strerror(r));
     pool->started++;
   }
   return FT_OK;

@@ -10,11 +10,12 @@ static ft_status validate_buffer(const ft_program *p, uint32_t i, ft_error *erro
   if (b->kind != FT_BUFFER_INTERMEDIATE || b->offset == UINT64_MAX) return FT_OK;
   if (b->offset % ALIGN != 0 || b->offset > p->workspace_bytes ||
       b->bytes > p->workspace_bytes - b->offset)
-    FT_FAIL(error, FT_INVALID_ARGUMENT,
-            "program '%s': buffer %u, %llu bytes at offset %llu, is misaligned or outside "
-            "the workspace of %llu bytes",
-            p->name, i, (unsigned long long)b->bytes, (unsigned long long)b->offset,
-            (unsigned long long)p->workspace_bytes);
+    FT_FAIL(
+        error, FT_INVALID_ARGUMENT,
+        "program '%s': buffer %u, %llu bytes at offset %llu, is misaligned or outside "
+        "the workspace of %llu bytes",
+        p->name, i, (unsigned long long)b->bytes, (unsigned long long)b->offset,
+        (unsigned long long)p->workspace_bytes);
   return FT_OK;
 }
 

@@ -7,7 +7,8 @@
 //   LOAD     u32 n, n programs -> u32 m, m x (u32 program, u32 buffer): inputs to FILL
 //   FILL     m x u64 offset; descriptor: exchange -> nothing
 //   CHECK    outputs of program 0, in order: u64 offset; descriptor: exchange -> nothing
-//   TIME     u8 warm, u32 min, u32 max, u64 limit_ns, u64 beaten_ns; on the board: samples
+//   TIME     u8 warm, u32 min, u32 max, u64 limit_ns, u64 beaten_ns; on the board:
+//   samples
 //            -> u32 ft_stop, u32 samples
 //   COMPARE  u32 max rounds, u64 limit_ns, u64 seed; samples on the board -> u32 rounds
 //   COPY     nothing -> u64 bytes per second
@@ -33,7 +34,7 @@ typedef enum ft_frame_type {
 #define X(name, handler) FT_FRAME_##name,
   FT_REQUEST_MAP(X)
 #undef X
-  FT_FRAME_DONE,
+      FT_FRAME_DONE,
   FT_FRAME_FAILED,
 } ft_frame_type;
 

@@ -6,11 +6,11 @@
 #include "core/status.h"
 #include "graph/trial.h"
 
-#define FT_STOP_MAP(X)                                                       \
-  X(CONVERGED, "converged") /* the interval is within +-2 % */                \
-  X(MAX_SAMPLES, "max_samples")                                              \
-  X(TIME_LIMIT, "time_limit")                                                \
-  X(BEATEN, "beaten")                                                        \
+#define FT_STOP_MAP(X)                                         \
+  X(CONVERGED, "converged") /* the interval is within +-2 % */ \
+  X(MAX_SAMPLES, "max_samples")                                \
+  X(TIME_LIMIT, "time_limit")                                  \
+  X(BEATEN, "beaten")                                          \
   X(FAILED, "failed") /* the source said so */
 
 typedef enum ft_stop {

@@ -8,9 +8,15 @@ static void put(ft_strbuf *out, uint64_t value, size_t bytes) {
   ft_strbuf_addn(out, text, bytes);
 }
 
-void ft_wire_put_u8(ft_strbuf *out, uint8_t value) { put(out, value, 1); }
-void ft_wire_put_u32(ft_strbuf *out, uint32_t value) { put(out, value, 4); }
-void ft_wire_put_u64(ft_strbuf *out, uint64_t value) { put(out, value, 8); }
+void ft_wire_put_u8(ft_strbuf *out, uint8_t value) {
+  put(out, value, 1);
+}
+void ft_wire_put_u32(ft_strbuf *out, uint32_t value) {
+  put(out, value, 4);
+}
+void ft_wire_put_u64(ft_strbuf *out, uint64_t value) {
+  put(out, value, 8);
+}
 
 void ft_wire_put_text(ft_strbuf *out, const char *text) {
   size_t length = strlen(text);
@@ -43,9 +49,15 @@ static uint64_t take(ft_wire_reader *reader, size_t bytes) {
   return value;
 }
 
-uint8_t ft_wire_u8(ft_wire_reader *reader) { return (uint8_t)take(reader, 1); }
-uint32_t ft_wire_u32(ft_wire_reader *reader) { return (uint32_t)take(reader, 4); }
-uint64_t ft_wire_u64(ft_wire_reader *reader) { return take(reader, 8); }
+uint8_t ft_wire_u8(ft_wire_reader *reader) {
+  return (uint8_t)take(reader, 1);
+}
+uint32_t ft_wire_u32(ft_wire_reader *reader) {
+  return (uint32_t)take(reader, 4);
+}
+uint64_t ft_wire_u64(ft_wire_reader *reader) {
+  return take(reader, 8);
+}
 
 uint32_t ft_wire_count(ft_wire_reader *reader, size_t item_bytes) {
   uint32_t count = ft_wire_u32(reader);

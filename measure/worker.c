@@ -339,8 +339,7 @@ static bool serve_one(worker *w, int *out_exit) {
   char text[128];
   ft_frame frame;
   ft_arena_reset(w->frame_arena);
-  ft_frame_result r =
-      ft_frame_receive(w->socket, &never, w->frame_arena, &frame, text);
+  ft_frame_result r = ft_frame_receive(w->socket, &never, w->frame_arena, &frame, text);
   *out_exit = r == FT_FRAME_CLOSED ? 0 : 1;
   if (r == FT_FRAME_BROKEN) ft_log(FT_LOG_ERROR, "worker: %s", text);
   if (r != FT_FRAME_OK) return false;
@@ -377,7 +376,7 @@ int ft_worker_main(int fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0) return 1;
-  close(null);
+  if (null > 1) close(null);
   fcntl(fd, F_SETFD, FD_CLOEXEC);
   worker w = {.socket = fd, .timing = {0}};
   w.life = ft_arena_create(ft_allocator_system());

@@ -26,15 +26,15 @@ static int prepare_spawn(posix_spawn_file_actions_t *actions, posix_spawnattr_t 
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);
-  int r = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                             POSIX_SPAWN_SETSIGDEF);
+  int r = posix_spawnattr_setflags(
+      attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   if (r == 0) r = posix_spawnattr_setpgroup(attr, 0);
   if (r == 0) r = posix_spawnattr_setsigmask(attr, &none);
   if (r == 0) r = posix_spawnattr_setsigdefault(attr, &all);
+  // First the socket, should it be 0 or 1. Onto itself clears close-on-exec as well.
+  if (r == 0) r = posix_spawn_file_actions_adddup2(actions, socket, WORKER_FD);
   if (r == 0) r = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDWR, 0);
   if (r == 0) r = posix_spawn_file_actions_adddup2(actions, 0, 1);
-  // dup2 of a descriptor onto itself keeps close-on-exec off as well (glibc does it).
-  if (r == 0) r = posix_spawn_file_actions_adddup2(actions, socket, WORKER_FD);
   if (r == 0) r = posix_spawn_file_actions_addclosefrom_np(actions, WORKER_FD + 1);
   return r;
 }
@@ -129,7 +129,7 @@ static int reap(ft_worker_process *worker) {
 static void forget(ft_worker_process *worker) {
   if (worker->socket >= 0) close(worker->socket);
   ft_board_unmap(worker->board);
-  *worker = (ft_worker_process){.socket = -1};
+  *worker = (ft_worker_process){.socket = -1, .threads = worker->threads};
 }
 
 // The group first (a kernel may have forked), then the worker itself, should it have
@@ -207,6 +207,18 @@ static void describe_death(const ft_board *board, int state, char out[256]) {
 
 // ---- asking ---------------------------------------------------------------------------
 
+// The socket closes before the process is gone, and its own end is the one to report.
+// A kernel may also have closed the socket and live on: then it is killed.
+static void await_end(pid_t pid) {
+  for (int i = 0; i < LEAVE_MS; i++) {
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == pid)
+      return;
+    poll(NULL, 0, 1);
+  }
+}
+
 // The worker is gone or must go: fills the verdict and reaps.
 static void bury(ft_worker_process *worker, ft_frame_result result, const char *why,
                  ft_verdict *verdict) {
@@ -216,8 +228,8 @@ static void bury(ft_worker_process *worker, ft_frame_result result, const char *
                                         [FT_FRAME_BROKEN] = FT_OUTCOME_CRASH};
   verdict->outcome = outcomes[result];
   if (result == FT_FRAME_CLOSED) {
-    // The socket closes before the process is gone: its own end is the one to report.
-    describe_death(worker->board, reap(worker), verdict->text);
+    await_end(worker->pid);
+    describe_death(worker->board, kill_and_reap(worker), verdict->text);
     worker->pid = 0;
     return;
   }

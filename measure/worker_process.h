@@ -24,7 +24,7 @@ typedef struct ft_worker_process {
   pid_t pid;  // 0: not running
   int socket;
   ft_board *board;
-  uint32_t threads;  // of its pool
+  uint32_t threads;  // of its pool, or of the last one's
 } ft_worker_process;
 
 // What became of a request. OK: |reply| holds the DONE payload. Else the outcome that
@@ -38,8 +38,8 @@ typedef struct ft_verdict {
 // UNAVAILABLE when the program is missing or does not answer like a worker within 10 s;
 // INTERRUPTED when *stop was set. Nothing is left running then.
 FT_MUST_CHECK ft_status ft_worker_start(const ft_worker_settings *settings,
-                                        const volatile int *stop,
-                                        ft_worker_process *out, ft_error *error);
+                                        const volatile int *stop, ft_worker_process *out,
+                                        ft_error *error);
 // Asks it to leave, waits a moment, kills it. A stopped one is fine.
 void ft_worker_stop(ft_worker_process *worker);
 // SIGKILL to its process group, and reaps it. A stopped one is fine.
