@@ -19,7 +19,11 @@ FT_MUST_CHECK ft_status ft_group_check_create(const ft_group *group,
 // For ft_cpu_runner_trial; valid as long as the arena.
 ft_output_check ft_group_check_outputs(ft_group_check *check);
 
-// The byte that fills unwritten outputs; four of them are a NaN no arithmetic makes.
-enum { FT_POISON_BYTE = 0xfb };
+// The byte that fills what was not written yet. Floats: every element is then a NaN that
+// no arithmetic makes. The rest: -1 would be an answer people expect, so another byte.
+enum { FT_POISON_BYTE = 0xff, FT_POISON_INTEGER_BYTE = 0xfb };
+static inline uint8_t ft_poison_byte(ft_dtype dtype) {
+  return ft_dtype_is_float(dtype) ? FT_POISON_BYTE : FT_POISON_INTEGER_BYTE;
+}
 
 #endif
