@@ -21,6 +21,7 @@ typedef struct fake {
   // times
   uint64_t seed;
   bool is_roofline;
+  uint32_t slow_above;       // groups with more primitives cost a million; 0: none
   uint32_t fail_percent;     // of candidates end as wrong_result
   bool fail_defaults;        // every first schedule crashes
   bool fail_pairs;           // groups of two never work
@@ -90,6 +91,7 @@ static inline uint64_t fake_ns(const fake *f, const ft_workload *workload,
   uint64_t hash = ft_hash64(f->seed, workload->hash.byte, sizeof workload->hash.byte);
   uint64_t base = 100 + hash % 1000;
   if (f->is_roofline) base = 1000 + (workload->read_bytes + workload->write_bytes) / 4;
+  if (f->slow_above && workload->group.primitive_count > f->slow_above) base += 1000000;
   hash = ft_hash64(hash, tactic, strlen(tactic));
   hash = ft_hash64(hash, &schedule, sizeof schedule);
   return base + (schedule ? hash % 400 : 200) + 1;
@@ -215,7 +217,8 @@ static inline void operator_(sketch *s, const char *name, const char *type) {
 // A primitive of the operator begun last.
 static inline uint32_t emit(sketch *s, ft_op op, uint32_t a, uint32_t b) {
   uint32_t in[2] = {a, b}, value;
-  ft_attr attr = {.axes = 2};
+  // Rows first; what is a column already is reduced the other way.
+  ft_attr attr = {.axes = s->graph->value[a].shape.dim[1] > 1 ? 2 : 1};
   uint8_t arity = ft_op_describe(op)->arity;
   bool reduces = ft_op_describe(op)->class == FT_CLASS_R;
   MUST(ft_graph_emit(s->graph, op, in, arity, reduces ? &attr : NULL, &value,

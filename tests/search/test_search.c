@@ -1,3 +1,4 @@
+#include "search/strategy.h"
 #include "tests/search/fake.h"
 
 static ft_arena *arena;
@@ -19,7 +20,7 @@ static double additive(const ft_search_result *r, const char *strategy) {
 
 // What every result must hold, whatever the graph.
 static void check_result(const ft_graph *graph, const ft_search_result *r) {
-  cr_assert_eq(r->partition_count, 4);
+  cr_assert_eq(r->partition_count, FT_STRATEGY_COUNT);
   for (uint32_t i = 0; i < r->partition_count; i++) {
     const ft_searched_partition *p = &r->partition[i];
     MUST(ft_partition_check(&p->partition, &must_error));
