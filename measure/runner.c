@@ -63,6 +63,10 @@ ft_status ft_cpu_runner_create(const ft_runner_options *options, const ft_target
   return FT_OK;
 }
 
+void ft_cpu_runner_limit_trials(ft_cpu_runner *runner, uint64_t trial_limit_ns) {
+  runner->options.trial_limit_ns = trial_limit_ns ? trial_limit_ns : default_trial_ns;
+}
+
 void ft_cpu_runner_destroy(ft_cpu_runner *runner) {
   if (!runner) return;
   ft_worker_stop(&runner->worker);

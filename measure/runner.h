@@ -40,6 +40,8 @@ FT_MUST_CHECK ft_status ft_cpu_runner_create(const ft_runner_options *options,
                                              const ft_allocator *allocator,
                                              ft_cpu_runner **out, ft_error *error);
 void ft_cpu_runner_destroy(ft_cpu_runner *runner);
+// From now on: ft_runner_options.trial_limit_ns (0: the default).
+void ft_cpu_runner_limit_trials(ft_cpu_runner *runner, uint64_t trial_limit_ns);
 
 // Compares a program's outputs with what they should be. |output[i]|: bytes of the i-th
 // FT_BUFFER_OUTPUT of the program. Fills *out and |worst| (a sentence, when wrong).
