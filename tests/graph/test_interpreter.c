@@ -152,6 +152,40 @@ Test(graph_interpreter, reads_unaligned_tensors) {
   cr_assert_eq(out.value[3], -4);
 }
 
+typedef struct limited {
+  int left, live;
+} limited;
+static void *limited_allocate(void *ctx, size_t size, size_t align) {
+  limited *l = ctx;
+  if (l->left-- <= 0) return NULL;
+  l->live++;
+  return ft_allocate(ft_allocator_system(), size, align);
+}
+static void limited_release(void *ctx, void *block) {
+  ((limited *)ctx)->live--;
+  ft_release(ft_allocator_system(), block);
+}
+
+Test(graph_interpreter, says_so_when_the_outputs_do_not_fit_in_the_arena) {
+  const ft_graph *graph = random_graph_make(12, 10, false, arena);
+  ft_tensor in[3];
+  ft_reference out[3];
+  MUST(ft_graph_random_inputs(graph, 1, arena, in, ERR));
+  int failures = 0;
+  for (int n = 1; n < 8; n++) {
+    limited l = {.left = n};
+    ft_allocator a = {&l, limited_allocate, limited_release};
+    ft_arena *small = ft_arena_create(&a);
+    ft_error error;
+    ft_status status = ft_interpret_graph(graph, in, small, out, &error);
+    cr_assert(status == FT_OK || status == FT_OUT_OF_MEMORY);
+    failures += status != FT_OK;
+    ft_arena_destroy(small);
+    cr_assert_eq(l.live, 0);
+  }
+  cr_assert(failures > 0 && failures < 7);
+}
+
 // ---- random graphs against single precision -------------------------------------
 
 // Some NaN, infinities, zeros, huge and denormal numbers among the inputs.
