@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 // A folder with a/b/data (4 bytes), a/link -> b/data, a/up -> .., and a descriptor of it.
-static char folder[] = "/tmp/ft_external_XXXXXX";
+static char folder[] = FT_BINARY_DIR "/ft_external_XXXXXX";
 static int folder_fd;
 
 static void setup(void) {
