@@ -94,7 +94,8 @@ static bool has_ended(child *c, const struct pollfd *fd, uint64_t limit_ns) {
   siginfo_t info = {0};
   bool ended = fd->revents != 0;
   if (c->fd < 0)
-    ended = !waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+    ended =
+        !waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
   if (!ended && ft_clock_ns() - c->started_ns >= limit_ns) {
     stop(c);
     ended = true;
@@ -111,8 +112,10 @@ static uint32_t wait_some(child *c, uint32_t count, uint64_t limit_ns) {
   }
   uint32_t left = 0;
   for (uint32_t i = 0; i < count; i++) {
-    if (has_ended(&c[i], &fds[i], limit_ns)) reap(&c[i]);
-    else c[left++] = c[i];
+    if (has_ended(&c[i], &fds[i], limit_ns))
+      reap(&c[i]);
+    else
+      c[left++] = c[i];
   }
   return left;
 }
@@ -129,7 +132,8 @@ ft_status ft_process_run(ft_process *process, uint32_t count, uint32_t jobs,
       ft_process *p = &process[next++];
       p->started = p->timed_out = false;
       int code = start(p, &running[live]);
-      if (!code) live++;
+      if (!code)
+        live++;
       else
         status = ft_error_set(error, FT_UNAVAILABLE, "cannot start %s: %s", p->argv[0],
                               strerror(code));
@@ -139,7 +143,8 @@ ft_status ft_process_run(ft_process *process, uint32_t count, uint32_t jobs,
   return status;
 }
 
-// ---- files ------------------------------------------------------------------------------
+// ---- files
+// ------------------------------------------------------------------------------
 
 char *ft_log_read(const char *path, size_t limit, ft_arena *arena) {
   FILE *file = fopen(path, "rbe");

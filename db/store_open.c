@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "db/store_internal.h"
-#include "schema_bytes.h"
+#include "db/schema_bytes.h"
 
 enum { BUSY_MS = 10000 };
 

@@ -178,5 +178,6 @@ ft_status ft_import_onnx(const char *path, const ft_import_options *options,
   FT_OOM_IF(!folder, error);
   ft_status status = ft_import_onnx_bytes(map->data, map->size, folder, options, arena,
                                           out, report, error);
-  return status == FT_OK ? FT_OK : ft_error_prefix(error, "%s", path);
+  if (status != FT_OK) ft_error_prefix(error, "%s", path);
+  return status;
 }

@@ -4,14 +4,17 @@
 //  3. Every graph output is produced.
 #include "graph/importer.h"
 
-static uint64_t hash_name(ft_span name) {
-  uint64_t hash = ft_hash64(FT_HASH64_SEED, name.data, name.size);
+// Seeded with an address, so that no file can be made whose names all collide. Only
+// the time depends on it.
+static uint64_t hash_name(const ft_importer *im, ft_span name) {
+  uint64_t seed = FT_HASH64_SEED ^ (uint64_t)(uintptr_t)im->slot;
+  uint64_t hash = ft_hash64(seed, name.data, name.size);
   return hash ^ hash >> 32;
 }
 
 // The slot where |name| is, or would be.
 static uint32_t *find_slot(const ft_importer *im, ft_span name) {
-  for (uint32_t at = (uint32_t)hash_name(name);; at++) {
+  for (uint32_t at = (uint32_t)hash_name(im, name);; at++) {
     uint32_t *slot = &im->slot[at & (im->slot_count - 1)];
     if (*slot == FT_NONE || ft_span_equal(im->name[*slot].name, name)) return slot;
   }

@@ -14,8 +14,8 @@
 #include "graph/wire.h"
 
 // Nodes, attributes, operands, tensors and values together. Bounds the memory that a
-// file of empty messages can ask for (about 100 bytes each).
-enum { FT_ONNX_MAX_ITEMS = 1 << 21 };
+// file of tiny messages can ask for: about 100 bytes each here, 700 as primitives.
+enum { FT_ONNX_MAX_ITEMS = 1 << 19 };
 
 // AttributeProto.AttributeType
 typedef enum ft_onnx_attribute_type {

@@ -276,6 +276,6 @@ ft_status ft_onnx_load_tensor(ft_span message, const uint8_t *file,
   proto tensor = {.message = message, .file = file};
   ft_status status = read_proto(&tensor, error);
   if (status == FT_OK) status = load(&tensor, files, arena, out, error);
-  if (status == FT_OK) return FT_OK;
-  return ft_error_prefix(error, "tensor '%.*s'", FT_SPAN_SHOW(tensor.name));
+  if (status != FT_OK) ft_error_prefix(error, "tensor '%.*s'", FT_SPAN_SHOW(tensor.name));
+  return status;
 }

@@ -339,7 +339,7 @@ Test(graph_import, names_the_tensor_whose_dtype_it_does_not_have) {
 // ---- external data ----------------------------------------------------------------
 
 static const char *make_folder(void) {
-  char *folder = ft_arena_printf(arena, "/tmp/ft_import_XXXXXX");
+  char *folder = ft_arena_printf(arena, FT_BINARY_DIR "/ft_import_XXXXXX");
   cr_assert_not_null(mkdtemp(folder));
   float values[6] = {0, 0, 0, 1, 2, 3};
   const char *sub = ft_arena_printf(arena, "%s/model", folder);
