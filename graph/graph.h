@@ -15,7 +15,8 @@
 //     buffer, row-major, under another shape (Reshape, Squeeze, Unsqueeze, Identity).
 //  4. value.consumers of a root lists every primitive that reads it or a view of it,
 //     ascending, once each.
-//  5. Every shape is concrete and has at most 2^62 elements.
+//  5. Every shape is concrete; a value has at most 2^62 elements and 2^62 bytes, zero
+//     dims counted as 1 (so strides and byte counts fit too). Others are REFUSED.
 //  6. Each operator owns a run of primitives (perhaps none: folded away); a primitive
 //     belongs to the operator that first asked for it.
 //
@@ -125,7 +126,8 @@ FT_MUST_CHECK ft_status ft_graph_create(ft_arena *arena, const char *name,
 FT_MUST_CHECK ft_status ft_graph_add_input(ft_graph *graph, const char *name,
                                            ft_dtype dtype, const ft_shape *shape,
                                            uint32_t *out_value, ft_error *error);
-// |tensor| and its bytes are borrowed for the life of the graph.
+// |tensor| is copied, its bytes are borrowed for the life of the graph. Constants of up
+// to 64 elements with equal dtype, shape and bytes are one value (under the first name).
 FT_MUST_CHECK ft_status ft_graph_add_constant(ft_graph *graph, const char *name,
                                               const ft_tensor *tensor,
                                               uint32_t *out_value, ft_error *error);
@@ -144,8 +146,10 @@ FT_MUST_CHECK ft_status ft_graph_begin_operator(ft_graph *graph, const char *nam
                                                 ft_error *error);
 // Emits |op| on |input[count]|; |attr| may be NULL. *out_value is a new value, an
 // equal one emitted before, or a constant when everything folded (results up to
-// 1 MiB; larger ones stay primitives). An identity (COPY, a CAST to the same dtype, a
-// TRANSPOSE or BROADCAST that changes nothing) returns its input.
+// 1 MiB, 64 MiB read and written in all; past that they stay primitives). An identity returns its input
+// or a view of it: COPY, a CAST to the same dtype, a TRANSPOSE or BROADCAST that leaves
+// the elements in their order, a reduction over no axes or over extents of 1 (axes of
+// extent 1 are dropped from attr.axes). INVALID_ARGUMENT before the first operator.
 FT_MUST_CHECK ft_status ft_graph_emit(ft_graph *graph, ft_op op, const uint32_t *input,
                                       uint32_t count, const ft_attr *attr,
                                       uint32_t *out_value, ft_error *error);
@@ -158,7 +162,10 @@ FT_MUST_CHECK ft_status ft_graph_name_value(ft_graph *graph, uint32_t value,
                                             const char *name, ft_error *error);
 FT_MUST_CHECK ft_status ft_graph_add_output(ft_graph *graph, const char *name,
                                             uint32_t value, ft_error *error);
-// Drops what is dead, renumbers, fills consumers and bound_hash.
+// Drops what is dead (graph inputs stay), renumbers, names the unnamed, fills consumers
+// and bound_hash. That is the hash of inputs' and outputs' types, and of the primitives in
+// their order: names and the bytes of floating-point constants of more than 64 elements
+// are not in it; an equal graph whose nodes come in another order may hash differently.
 FT_MUST_CHECK ft_status ft_graph_finish(ft_graph *graph, ft_error *error);
 
 // ---- reading --------------------------------------------------------------------

@@ -213,8 +213,11 @@ int64_t ft_tensor_get_i64(const ft_tensor *tensor, int64_t index) {
     INTEGER_CASE(I16, int16_t)
     INTEGER_CASE(I32, int32_t)
     INTEGER_CASE(I64, int64_t)
-    INTEGER_CASE(BOOL, uint8_t)
     INTEGER_CASE(U32, uint32_t)
+    case FT_BOOL: {
+      LOAD(uint8_t, x);
+      return x != 0;
+    }
     case FT_U64: {
       LOAD(uint64_t, x);
       return x > INT64_MAX ? INT64_MAX : (int64_t)x;

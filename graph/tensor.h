@@ -27,8 +27,9 @@ typedef struct ft_shape {
 } ft_shape;
 
 bool ft_shape_equal(const ft_shape *a, const ft_shape *b);
-// Product of the dims (1 for rank 0), or -1 when it passes 2^62. A shape in a graph
-// never passes it: ft_graph_* refuses such shapes.
+// Product of the dims (1 for rank 0), or -1 when it passes 2^62 with zero dims counted
+// as 1 (else strides could overflow). A shape in a graph never passes it: ft_graph_*
+// refuses such shapes.
 int64_t ft_shape_elements(const ft_shape *shape);
 // NumPy broadcast of a and b; INVALID_ARGUMENT naming both shapes otherwise.
 FT_MUST_CHECK ft_status ft_shape_broadcast(const ft_shape *a, const ft_shape *b,
@@ -49,14 +50,15 @@ typedef struct ft_tensor {
 } ft_tensor;
 
 // Element |index| (row-major) as double or int64. Floats convert to int64 by
-// truncation (saturating; NaN gives 0).
+// truncation (saturating; NaN gives 0); u64 past INT64_MAX gives INT64_MAX.
 double ft_tensor_get_f64(const ft_tensor *tensor, int64_t index);
 int64_t ft_tensor_get_i64(const ft_tensor *tensor, int64_t index);
 // A new tensor in |arena| with 64-byte aligned, zeroed, writable data (*out_data).
 FT_MUST_CHECK ft_status ft_tensor_alloc(ft_dtype dtype, const ft_shape *shape,
                                         ft_arena *arena, ft_tensor *out, void **out_data,
                                         ft_error *error);
-// Stores |value| as element |index| of |data| of |dtype| (rounds; integers saturate).
+// Stores |value| as element |index| of |data| of |dtype|: rounds once, half to even;
+// integers saturate and NaN gives 0 there; bool is value != 0.
 void ft_element_set_f64(ft_dtype dtype, void *data, int64_t index, double value);
 void ft_element_set_i64(ft_dtype dtype, void *data, int64_t index, int64_t value);
 
