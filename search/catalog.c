@@ -39,7 +39,7 @@ ft_status ft_catalog_create(const ft_graph *graph, const ft_target *target,
   return FT_OK;
 }
 
-// ---- two tables of indices ---------------------------------------------------------
+// ---- two tables of indices -----------------------------------------------------
 
 static uint32_t find_set(const table *t, ft_set set) {
   uint32_t at = (uint32_t)ft_set_hash(set) & t->set_mask;
@@ -92,8 +92,7 @@ static ft_status make_room(ft_catalog *c, ft_error *error) {
   return FT_OK;
 }
 
-// ---- judging
-// ---------------------------------------------------------------------------
+// ---- judging -------------------------------------------------------------------
 
 static ft_status make_workload(const ft_graph *graph, ft_set set, ft_arena *arena,
                                ft_workload *out, ft_error *error) {
@@ -181,7 +180,7 @@ ft_status ft_catalog_judge(ft_catalog *c, ft_set set, uint32_t *out_group,
   return FT_OK;
 }
 
-// ---- candidates and trials ----------------------------------------------------------
+// ---- candidates and trials -----------------------------------------------------
 
 typedef struct space {
   ft_schedule *schedule;

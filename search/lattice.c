@@ -41,7 +41,7 @@ ft_lattice_limits ft_lattice_default_limits(uint32_t window, uint32_t span) {
                              .sets = 1u << 15};
 }
 
-// ---- the sets at one ideal ----------------------------------------------------------
+// ---- the sets at one ideal -----------------------------------------------------
 
 static void clear(frontier *f) {
   while (f->count) f->slot[f->where[--f->count]] = 0;
@@ -136,8 +136,7 @@ static void collect(builder *b, ft_ideal ideal) {
   if (b->whole) meet_operators(b, ideal, open, &around);
 }
 
-// ---- the whole lattice
-// -----------------------------------------------------------------
+// ---- the whole lattice ---------------------------------------------------------
 
 static uint32_t find_set(const set_table *t, ft_set key) {
   uint32_t at = (uint32_t)ft_set_hash(key) & t->slot_mask;

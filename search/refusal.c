@@ -110,8 +110,12 @@ static ft_status explain_edge(explainer *x, uint32_t producer, uint32_t consumer
                               ft_refusal *out, ft_error *error) {
   uint32_t a = x->divided.owner[producer], b = x->divided.owner[consumer], group;
   *out = (ft_refusal){.producer = producer, .consumer = consumer};
-  FT_TRY(explain_pair(x, &x->apart, producer, consumer, "", &group, out, error));
-  if (group == FT_NONE) return FT_OK;
+  // The two primitives alone, unless something between them must come along: then only
+  // their groups can tell.
+  if (!ft_quotient_has_detour(&x->apart, producer, consumer)) {
+    FT_TRY(explain_pair(x, &x->apart, producer, consumer, "", &group, out, error));
+    if (group == FT_NONE) return FT_OK;
+  }
   FT_TRY(explain_pair(x, &x->divided, a, b, "with their groups: ", &group, out, error));
   if (group == FT_NONE) return FT_OK;
   return explain_cost(x, a, b, group, out, error);

@@ -29,8 +29,7 @@ static ft_status report_groups(ft_run *run, ft_search_result *out, ft_error *err
   return FT_OK;
 }
 
-// ---- one partition
-// -----------------------------------------------------------------------
+// ---- one partition -------------------------------------------------------------
 
 typedef struct listing {
   ft_group *group;        // [count] in the division's order
@@ -90,8 +89,7 @@ static ft_status report_partition(ft_run *run, uint32_t strategy,
   return FT_OK;
 }
 
-// ---- the certificate
-// ---------------------------------------------------------------------
+// ---- the certificate -----------------------------------------------------------
 
 static ft_status report_bound(ft_run *run, ft_search_result *out, ft_error *error) {
   const ft_catalog *catalog = &run->catalog;

@@ -8,8 +8,7 @@
 #include "search/run.h"
 #include "search/tuning.h"
 
-// ---- before the loop
-// -------------------------------------------------------------------
+// ---- before the loop -----------------------------------------------------------
 
 static ft_search_options with_defaults(const ft_search_options *options) {
   ft_search_options o = *options;
@@ -90,8 +89,7 @@ static ft_status enumerate(ft_run *run, ft_error *error) {
   return judge_lattice(run, error);
 }
 
-// ---- solving
-// -----------------------------------------------------------------------------
+// ---- solving -------------------------------------------------------------------
 
 ft_status ft_run_price(ft_run *run, const ft_division *division, ft_path_cost *out,
                        ft_error *error) {
@@ -146,8 +144,7 @@ static ft_status solve(ft_run *run, ft_error *error) {
   return FT_OK;
 }
 
-// ---- measuring
-// -----------------------------------------------------------------------------
+// ---- measuring -----------------------------------------------------------------
 
 static ft_status rank_division(ft_run *run, const ft_division *division, uint8_t rank,
                                uint8_t *of_group, ft_error *error) {
@@ -216,8 +213,7 @@ static const char *reason_to_stop(const ft_run *run) {
   return ft_budget_stop(&run->budget, ft_clock_ns());
 }
 
-// ---- the loop
-// ------------------------------------------------------------------------------
+// ---- the loop ------------------------------------------------------------------
 
 // Confirming the groups of the best path with fresh samples belongs after the loop; as
 // the runner may answer from a store, it is the session that asks for it.

@@ -12,7 +12,7 @@
 #include "graph/partition.h"
 
 typedef struct ft_search_progress {
-  const char *phase;  // "groups", "measure", "confirm"
+  const char *phase;  // "groups" once, then "measure" after each batch
   uint32_t groups, unique, measured, trials, candidates;
   double best_additive_ns;  // of the best complete partition so far; 0 = none yet
   uint64_t elapsed_ns, limit_ns;
@@ -20,11 +20,11 @@ typedef struct ft_search_progress {
 
 typedef struct ft_search_options {
   uint32_t window;      // most primitives in one group; 0: 16
-  uint32_t span;        // how far apart they may be; 0: 64
+  uint32_t span;        // positions they may reach over; 0, or more than 64: 64
   uint64_t limit_ns;    // wall budget, from the call on; 0: none
   uint32_t max_trials;  // 0: none
-  uint64_t seed;
-  uint32_t batch;                 // candidates handed to the runner at a time; 0: 32
+  uint64_t seed;        // nothing is drawn yet: every seed gives the same answer
+  uint32_t batch;       // candidates handed to the runner at a time; 0: 32
   const ft_allocator *allocator;  // for what dies with the search; NULL: the system's
   void (*progress)(void *ctx, const ft_search_progress *progress);
   void *progress_ctx;
@@ -37,7 +37,7 @@ typedef struct ft_searched_group {
   bool is_measured;   // at least one candidate ended OK
   ft_candidate best;  // valid when is_measured
   ft_trial trial;     // of best; else the last failure, PENDING when untried
-  double cost_ns;     // best confirmed median; infinite when nothing works
+  double cost_ns;     // best median, not confirmed; infinite when nothing works
   uint32_t trials;    // candidates measured
   uint32_t space;     // candidates in the space; 0 while none was asked for
 } ft_searched_group;
@@ -82,12 +82,12 @@ typedef struct ft_search_result {
 } ft_search_result;
 
 // Result in |arena|. Errors: INVALID_ARGUMENT when a primitive has no tactic at all (the
-// text lists them); what the runner returns; FT_INTERRUPTED: *out is filled as far as
-// known. When the budget ends early, unmeasured groups cost infinity, but the groups of
-// the unfused, primitive and greedy partitions are always measured first. A group counts
-// as measured, for bound_ns, once a schedule of it worked or all have failed; until then
-// the bound takes it as free. bound_ns and gap of an incomplete "ideals" partition:
-// the gap is 1.
+// text lists them, as far as it holds); what the runner returns; FT_INTERRUPTED: *out is
+// filled as far as known. When the budget ends early, unmeasured groups cost infinity,
+// but the groups of the unfused, primitive and greedy partitions are always measured
+// first. A group counts as measured, for bound_ns, once a schedule of it worked or all
+// have failed; until then the bound takes it as free. bound_ns and gap of an incomplete
+// "ideals" partition: the gap is 1.
 FT_MUST_CHECK ft_status ft_search_run(const ft_graph *graph, const ft_target *target,
                                       const ft_builder *builder, const ft_runner *runner,
                                       const ft_search_options *options, ft_arena *arena,

@@ -40,8 +40,7 @@ static double measured_pace(const ft_catalog *catalog) {
   return ns > 0 && bytes > 0 ? ns / bytes : 1;
 }
 
-// ---- gains
-// -------------------------------------------------------------------------------
+// ---- gains ---------------------------------------------------------------------
 
 static double gain_of(const greedy *g, uint32_t a, uint32_t b, uint32_t both) {
   const ft_catalog_group *group = g->land->catalog->group;
@@ -80,7 +79,7 @@ static void unite(greedy *g, uint32_t a, uint32_t b) {
   g->stamp[b]++;
 }
 
-// ---- horizontal -----------------------------------------------------------------------
+// ---- horizontal ----------------------------------------------------------------
 
 static ft_status merge_siblings(greedy *g, uint32_t first, uint32_t second,
                                 ft_error *error) {
@@ -108,7 +107,7 @@ static ft_status merge_horizontally(greedy *g, ft_error *error) {
   return FT_OK;
 }
 
-// ---- vertical: a heap of merges -------------------------------------------------------
+// ---- vertical: a heap of merges ------------------------------------------------
 
 static bool comes_first(const merge *x, const merge *y) {
   if (x->gain_ns > y->gain_ns || x->gain_ns < y->gain_ns) return x->gain_ns > y->gain_ns;
@@ -179,7 +178,7 @@ static ft_status merge_vertically(greedy *g, ft_error *error) {
   return FT_OK;
 }
 
-// ---- the strategy ---------------------------------------------------------------------
+// ---- the strategy --------------------------------------------------------------
 
 ft_status ft_strategy_horizontal_vertical_divide(const ft_landscape *land,
                                                  ft_arena *arena, ft_division *out,

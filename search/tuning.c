@@ -32,8 +32,7 @@ static int by_key(const void *a, const void *b) {
   return x->group < y->group ? -1 : x->group > y->group;
 }
 
-// ---- the first round
-// -------------------------------------------------------------------
+// ---- the first round -----------------------------------------------------------
 
 // Traffic of the primitives one by one, less that of the group.
 static ft_status bytes_saved(ft_catalog *catalog, uint32_t index, double *out,
@@ -66,8 +65,7 @@ static ft_status list_defaults(ft_catalog *catalog, const uint8_t *rank, turn *o
   return FT_OK;
 }
 
-// ---- later rounds
-// ----------------------------------------------------------------------
+// ---- later rounds --------------------------------------------------------------
 
 static ft_status price_optimistically(const ft_landscape *land, ft_arena *arena,
                                       double *out_through, ft_error *error) {
@@ -104,8 +102,7 @@ static ft_status list_by_promise(const ft_landscape *land, const ft_tuning_hints
   return FT_OK;
 }
 
-// ---- picking
-// -----------------------------------------------------------------------------
+// ---- picking -------------------------------------------------------------------
 
 static uint32_t deal(ft_catalog_group *group, uint32_t index, uint32_t most,
                      ft_pick *out) {
@@ -148,8 +145,7 @@ ft_status ft_tuning_pick(const ft_landscape *land, const ft_tuning_hints *hints,
   return FT_OK;
 }
 
-// ---- measuring
-// ---------------------------------------------------------------------------
+// ---- measuring -----------------------------------------------------------------
 
 static ft_status record_all(ft_catalog *catalog, const ft_pick *pick, uint32_t count,
                             const ft_trial *trial, bool is_interrupted, ft_error *error) {

@@ -174,8 +174,7 @@ static inline void search_ok(fake *f, const ft_graph *graph,
   cr_assert_eq(status, FT_OK, "%s", error.text);
 }
 
-// ---- graphs
-// ----------------------------------------------------------------------------
+// ---- graphs --------------------------------------------------------------------
 
 static inline ft_arena *new_arena(void) {
   ft_arena *arena = ft_arena_create(ft_allocator_system());

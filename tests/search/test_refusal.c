@@ -72,6 +72,24 @@ Test(search_refusal, says_cycle_when_something_must_run_between) {
   cr_assert_str_eq(find(&r, 1, 2)->rule, "size");
 }
 
+Test(search_refusal, does_not_blame_a_cycle_that_the_groups_would_close) {
+  // 0 -> 1 -> 2 and 0 -> 2: the first is apart because three are too many.
+  sketch s = sketch_new(arena);
+  uint32_t a = op1(&s, FT_OP_EXP, input(&s, "x"), 0);
+  output(&s, op1(&s, FT_OP_MUL, a, op1(&s, FT_OP_TANH, a, 0)));
+  const ft_graph *graph = finish(&s);
+  for (uint64_t seed = 0; seed < 100; seed++) {
+    fake f = {.seed = seed};
+    ft_search_options options = {.window = 2};
+    ft_search_result r;
+    run(&f, graph, &options, &r);
+    if (ft_search_find(&r, "ideals")->partition.group_count != 2) continue;
+    cr_assert_str_eq(find(&r, 0, 2)->rule, "window");
+    return;
+  }
+  cr_assert_fail("no seed gave two groups");
+}
+
 Test(search_refusal, says_slower_with_both_times_when_the_merged_kernel_was_measured) {
   // Find a seed under which two kernels beat one.
   for (uint64_t seed = 0; seed < 100; seed++) {

@@ -142,8 +142,7 @@ Test(search_search, says_when_a_larger_window_might_do_better) {
   cr_assert_not(r.window_saturated);
 }
 
-// ---- unusual graphs
-// ----------------------------------------------------------------------
+// ---- unusual graphs ------------------------------------------------------------
 
 Test(search_search, graph_of_nothing_has_a_complete_empty_partition) {
   sketch s = sketch_new(arena);
@@ -239,8 +238,7 @@ Test(search_search, six_hundred_primitives_in_layers_stay_narrow) {
   cr_assert_eq(r.gap, 0);
 }
 
-// ---- what cannot be kernels
-// --------------------------------------------------------------
+// ---- what cannot be kernels ----------------------------------------------------
 
 Test(search_search, lists_every_primitive_without_a_tactic_by_name_op_and_reason) {
   sketch s = sketch_new(arena);
@@ -274,8 +272,7 @@ Test(search_search, finds_a_legal_whole_whose_parts_are_illegal) {
   cr_assert_eq(r.legal_groups, 8);
 }
 
-// ---- what goes wrong while measuring
-// ----------------------------------------------------
+// ---- what goes wrong while measuring -------------------------------------------
 
 Test(search_search, candidates_that_fail_never_win_and_others_of_the_group_do) {
   const ft_graph *graph = layers(arena, 2);
@@ -362,8 +359,30 @@ Test(search_search, passes_on_what_the_runner_says_of_itself) {
   cr_assert_str_eq(error.text, "no device");
 }
 
-// ---- budgets
-// -----------------------------------------------------------------------------
+static ft_status stop_at_once(void *self, const ft_measure_request *request,
+                              uint32_t count, ft_arena *into, ft_trial *out,
+                              ft_error *error) {
+  (void)self, (void)request, (void)count, (void)into, (void)out;
+  FT_FAIL(error, FT_INTERRUPTED, "stopped");
+}
+
+Test(search_search, trials_that_an_interrupted_runner_did_not_fill_count_for_nothing) {
+  fake f = {0};
+  ft_builder builder = {.self = &f, .match = fake_match, .space = fake_space};
+  ft_runner runner = {.measure = stop_at_once};
+  ft_target target = {.name = "none"};
+  ft_search_result r;
+  ft_error error = {0};
+  const ft_graph *graph = chain(arena, 2);
+  cr_assert_eq(
+      ft_search_run(graph, &target, &builder, &runner, &DEFAULTS, arena, &r, &error),
+      FT_INTERRUPTED);
+  check_result(graph, &r);
+  cr_assert_eq(r.trials, 0);
+  cr_assert_eq(r.group[0].trial.outcome, FT_OUTCOME_PENDING);
+}
+
+// ---- budgets -------------------------------------------------------------------
 
 Test(search_search, a_budget_of_n_trials_is_n_trials) {
   const ft_graph *graph = layers(arena, 2);
@@ -462,8 +481,7 @@ Test(search_search, a_time_that_is_over_at_once_leaves_everything_unmeasured) {
   cr_assert_eq(calls, 1);
 }
 
-// ---- the same again
-// ----------------------------------------------------------------------
+// ---- the same again ------------------------------------------------------------
 
 Test(search_search, same_graph_and_answers_give_the_same_result_twice) {
   ft_rng rng = ft_rng_seed(11);
