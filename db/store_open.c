@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "db/schema_bytes.h"
 #include "db/store_internal.h"
-#include "schema_bytes.h"
 
 enum { BUSY_MS = 10000 };
 
