@@ -8,9 +8,9 @@
 // subexpressions on equal literals are found.
 enum { FT_INTERN_ELEMENTS = 64 };
 
-// Folded results that may be kept: each, and in all (a hostile file could ask for a
-// megabyte per node). Past that primitives stay primitives.
-enum { FT_FOLD_BYTES = 1 << 20, FT_FOLD_TOTAL_BYTES = 64 << 20 };
+// Bytes of one folded result; bytes read and written by one folding, and by all. Past
+// that primitives stay primitives: a hostile file could ask for a megabyte per node.
+enum { FT_FOLD_BYTES = 1 << 20, FT_FOLD_COST = 16 << 20, FT_FOLD_TOTAL = 64 << 20 };
 
 typedef struct ft_graph_slot {
   uint64_t hash;
@@ -24,7 +24,7 @@ typedef struct ft_graph_builder {
   // emitted before. A hit is confirmed by a full compare.
   ft_graph_slot *slot;
   uint32_t slot_count, slot_used;  // slot_count is a power of two
-  size_t folded_bytes;
+  uint64_t fold_cost;              // bytes that foldings have read and written
 } ft_graph_builder;
 
 // Appends |value| (root FT_NONE means itself), shape checked; OUT_OF_MEMORY, REFUSED.

@@ -146,7 +146,7 @@ FT_MUST_CHECK ft_status ft_graph_begin_operator(ft_graph *graph, const char *nam
                                                 ft_error *error);
 // Emits |op| on |input[count]|; |attr| may be NULL. *out_value is a new value, an
 // equal one emitted before, or a constant when everything folded (results up to
-// 1 MiB, 64 MiB in all; past that they stay primitives). An identity returns its input
+// 1 MiB, 64 MiB read and written in all; past that they stay primitives). An identity returns its input
 // or a view of it: COPY, a CAST to the same dtype, a TRANSPOSE or BROADCAST that leaves
 // the elements in their order, a reduction over no axes or over extents of 1 (axes of
 // extent 1 are dropped from attr.axes). INVALID_ARGUMENT before the first operator.

@@ -6,8 +6,8 @@
 
 typedef struct emission {
   ft_op op;
-  ft_attr attr;  // canonical
-  const uint32_t *input;
+  ft_attr attr;       // canonical
+  uint32_t input[3];  // a copy: callers may pass &value as input and as out_value
   uint32_t count;
   ft_dtype dtype;
   ft_shape shape;
@@ -64,22 +64,29 @@ static bool same_primitive(const ft_graph *graph, uint32_t value, const void *ke
          memcmp(p->input, e->input, e->count * sizeof e->input[0]) == 0;
 }
 
-static bool can_fold(const ft_graph *graph, const emission *e) {
-  for (uint32_t i = 0; i < e->count; i++)
-    if (!graph->value[e->input[i]].data) return false;
+// Bytes that folding would read and write; UINT64_MAX when an input is not known.
+static uint64_t fold_cost(const ft_graph *graph, const emission *e) {
   uint64_t bytes = (uint64_t)ft_shape_elements(&e->shape) * ft_dtype_bytes(e->dtype);
-  return bytes <= FT_FOLD_BYTES &&
-         graph->builder->folded_bytes + bytes <= FT_FOLD_TOTAL_BYTES;
+  if (bytes > FT_FOLD_BYTES) return UINT64_MAX;
+  for (uint32_t i = 0; i < e->count; i++) {
+    const ft_tensor *data = graph->value[e->input[i]].data;
+    if (!data || data->bytes > FT_FOLD_COST) return UINT64_MAX;
+    bytes += data->bytes;
+  }
+  return bytes;
 }
 
-// UNSUPPORTED from the hook means: keep the primitive.
+// UNSUPPORTED, from here or from the hook, means: keep the primitive.
 static ft_status fold(ft_graph *graph, const emission *e, uint32_t *out_value,
                       ft_error *error) {
   ft_tensor input[3], result;
+  uint64_t cost = fold_cost(graph, e);
+  if (cost > FT_FOLD_COST || graph->builder->fold_cost + cost > FT_FOLD_TOTAL)
+    return FT_UNSUPPORTED;
   for (uint32_t i = 0; i < e->count; i++) input[i] = *graph->value[e->input[i]].data;
   FT_TRY(ft_fold_primitive(e->op, &e->attr, input, e->count, e->dtype, &e->shape,
                            graph->arena, &result, error));
-  graph->builder->folded_bytes += result.bytes;
+  graph->builder->fold_cost += cost;
   return ft_graph_add_constant(graph, "", &result, out_value, error);
 }
 
@@ -110,21 +117,20 @@ static ft_status append(ft_graph *graph, const emission *e, uint32_t *out_value,
 
 ft_status ft_graph_emit(ft_graph *graph, ft_op op, const uint32_t *input, uint32_t count,
                         const ft_attr *attr, uint32_t *out_value, ft_error *error) {
-  emission e = {.op = op, .input = input, .count = count};
+  emission e = {.op = op, .count = count};
   FT_TRY(ft_primitive_infer(graph, op, input, count, attr, &e.attr, &e.dtype, &e.shape,
                             error));
+  memcpy(e.input, input, count * sizeof *input);  // count is the arity by now
   if (is_identity(graph, &e)) {
-    *out_value = input[0];
-    if (ft_shape_equal(&e.shape, &graph->value[input[0]].shape)) return FT_OK;
-    return ft_graph_view(graph, input[0], &e.shape, out_value, error);
+    *out_value = e.input[0];
+    if (ft_shape_equal(&e.shape, &graph->value[e.input[0]].shape)) return FT_OK;
+    return ft_graph_view(graph, e.input[0], &e.shape, out_value, error);
   }
   uint64_t hash = hash_emission(&e);
   *out_value = ft_graph_find(graph, hash, same_primitive, &e);
   if (*out_value != FT_NONE) return FT_OK;
-  if (can_fold(graph, &e)) {
-    ft_status status = fold(graph, &e, out_value, error);
-    if (status != FT_UNSUPPORTED) return status;
-  }
+  ft_status folded = fold(graph, &e, out_value, error);
+  if (folded != FT_UNSUPPORTED) return folded;
   FT_TRY(append(graph, &e, out_value, error));
   return ft_graph_remember(graph, hash, *out_value, error);
 }

@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include "tests/support/graphs.h"
+#include "tests/support/limited.h"
 
 static ft_arena *arena;
 static ft_graph *graph;
@@ -162,6 +163,14 @@ Test(graph_graph, an_equal_primitive_is_emitted_once) {
                "members that the op does not use do not count");
   for (int i = 0; i < 500; i++) x = unary(i % 2 ? FT_OP_NEG : FT_OP_TANH, x);
   cr_assert_eq(binary(FT_OP_ADD, 0, 1), sum, "still found after the table grew");
+}
+
+Test(graph_graph, the_result_may_be_stored_where_the_input_was_read) {
+  uint32_t x = input("x", FT_F32, SHAPE(4)), at = x;
+  cr_assert_eq(ft_graph_emit(graph, FT_OP_EXP, &at, 1, NULL, &at, &error), FT_OK);
+  cr_assert_eq(graph->primitive[0].input[0], x);
+  cr_assert_eq(graph->primitive[0].output, at);
+  cr_assert_eq(unary(FT_OP_EXP, x), at);
 }
 
 Test(graph_graph, small_equal_constants_are_one_value_and_large_ones_are_not_compared) {
@@ -388,20 +397,6 @@ Test(graph_graph, random_graphs_keep_every_invariant) {
   }
 }
 
-typedef struct limited {
-  int left, live;
-} limited;
-static void *limited_allocate(void *ctx, size_t size, size_t align) {
-  limited *l = ctx;
-  if (l->left-- <= 0) return NULL;
-  l->live++;
-  return ft_allocate(ft_allocator_system(), size, align);
-}
-static void limited_release(void *ctx, void *block) {
-  ((limited *)ctx)->live--;
-  ft_release(ft_allocator_system(), block);
-}
-
 // Enough of everything that the arena asks for several blocks.
 static ft_status build_small(ft_arena *own) {
   ft_graph *g;
@@ -416,6 +411,7 @@ static ft_status build_small(ft_arena *own) {
     FT_TRY(ft_graph_emit(g, i % 2 ? FT_OP_ADD : FT_OP_SUB, in, 2, NULL, &x, &error));
     FT_TRY(ft_graph_name_value(g, x, "a value with a name", &error));
     FT_TRY(ft_graph_add_scalar(g, FT_F32, i, &v, &error));
+    FT_TRY(ft_graph_emit(g, FT_OP_NEG, &v, 1, NULL, &v, &error));
   }
   FT_TRY(ft_graph_view(g, x, &flat, &v, &error));
   FT_TRY(ft_graph_add_output(g, "y", v, &error));
@@ -428,7 +424,7 @@ Test(graph_graph, every_failed_allocation_is_a_clean_out_of_memory) {
   int n = 1, failures = 0;
   for (ft_status status = FT_OUT_OF_MEMORY; status != FT_OK; n++) {
     limited l = {.left = n};
-    ft_allocator allocator = {&l, limited_allocate, limited_release};
+    ft_allocator allocator = limited_allocator(&l);
     ft_arena *own = ft_arena_create(&allocator);
     cr_assert(own);
     status = build_small(own);

@@ -1,6 +1,7 @@
 #include "graph/partition.h"
 
 #include "tests/support/graphs.h"
+#include "tests/support/limited.h"
 
 static ft_arena *arena;
 static ft_error error;
@@ -165,4 +166,41 @@ Test(graph_partition, agrees_with_brute_force_on_300_random_graphs) {
   }
   cr_assert(accepted > 1000 && refused > 500, "%d accepted, %d refused", accepted,
             refused);
+}
+
+// ---- faults ---------------------------------------------------------------------
+
+// A partition of |graph| into single primitives, each with its workload and extract.
+static ft_status divide(const ft_graph *graph, ft_arena *own) {
+  ft_group *groups = FT_NEW_ARRAY(own, ft_group, graph->primitive_count);
+  FT_OOM_IF(!groups, &error);
+  for (uint32_t i = 0; i < graph->primitive_count; i++) {
+    ft_workload workload;
+    ft_graph *alone;
+    FT_TRY(ft_group_make(graph, &i, 1, own, &groups[i], &error));
+    FT_TRY(ft_workload_make(&groups[i], own, &workload, &error));
+    FT_TRY(ft_group_extract(&groups[i], own, &alone, &error));
+  }
+  ft_partition out;
+  return ft_partition_make(graph, groups, graph->primitive_count, own, &out, &error);
+}
+
+Test(graph_partition, every_failed_allocation_on_the_way_is_a_clean_out_of_memory) {
+  ft_rng rng = ft_rng_seed(11);
+  spec table[SPEC_MAX];
+  ft_graph *graph = spec_build(table, spec_random(table, 60, &rng), NULL, arena);
+  int n = 1, failures = 0;
+  for (ft_status status = FT_OUT_OF_MEMORY; status != FT_OK; n++) {
+    limited l = {.left = n};
+    ft_allocator allocator = limited_allocator(&l);
+    ft_arena *own = ft_arena_create(&allocator);
+    cr_assert(own);
+    status = divide(graph, own);
+    cr_assert(status == FT_OK || status == FT_OUT_OF_MEMORY, "%s", error.text);
+    failures += status != FT_OK;
+    ft_arena_destroy(own);
+    cr_assert_eq(l.live, 0, "with %d allocations allowed", n);
+    cr_assert_lt(n, 1000);
+  }
+  cr_assert_gt(failures, 2);
 }

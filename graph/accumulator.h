@@ -1,0 +1,30 @@
+// accumulator - one reduced element in the making. Private to graph/.
+//
+// Elements are added in row-major order of the reduced axes, so the dense interpreter
+// and the sampling one give the same bits. The scale of a sum is the sum of the scales
+// plus what the additions round away: |terms| times max(1, sqrt(n) / 4), which covers
+// any order of summation (a single running sum drifts like sqrt(n)). Where an order
+// could overflow and another not, the scale is infinite.
+#ifndef FT_GRAPH_ACCUMULATOR_H
+#define FT_GRAPH_ACCUMULATOR_H
+
+#include "graph/semantics.h"
+
+typedef struct ft_accumulator {
+  double value, scale;
+  double magnitude;  // sum: of |terms|; product: of the factors above 1
+  double least;      // product: of the factors below 1; sum: 1 after an overflowed term
+  int64_t integer;
+} ft_accumulator;
+
+// Sets |count| accumulators to the result of reducing nothing.
+void ft_accumulator_init(ft_op op, ft_dtype dtype, ft_accumulator *accumulator,
+                         size_t count);
+// Adds element j of |cells| to accumulator[slot[j]], j < count.
+void ft_accumulator_add(ft_op op, ft_dtype dtype, ft_accumulator *accumulator,
+                        const int64_t *slot, const ft_cells *cells, size_t count);
+// Element |index| of |out| from an accumulator to which |terms| elements were added.
+void ft_accumulator_finish(ft_op op, ft_dtype dtype, const ft_accumulator *accumulator,
+                           int64_t terms, size_t index, ft_cells *out);
+
+#endif

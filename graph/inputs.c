@@ -1,0 +1,136 @@
+#include "graph/inputs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/rng.h"
+
+// ---- filling --------------------------------------------------------------------
+
+static void fill_f32(float *data, int64_t elements, double low, double high,
+                     ft_rng *rng) {
+  float below = nextafterf((float)high, -INFINITY);
+  for (int64_t i = 0; i < elements; i++) {
+    float x = (float)(low + (high - low) * ft_rng_f64(rng));
+    data[i] = (double)x < high ? x : below;  // rounding can reach |high|
+  }
+}
+
+// The largest value of |dtype| below |high|, found from |high| downwards.
+static double highest_below(ft_dtype dtype, double low, double high) {
+  double step = fabs(high) * 0x1p-60 + 0x1p-160, x = high;
+  uint64_t element = 0;
+  ft_tensor tensor = {.dtype = dtype, .data = &element, .bytes = sizeof element};
+  do {
+    x = high - step;
+    ft_element_set_f64(dtype, &element, 0, x);
+    step *= 2;
+  } while (ft_tensor_get_f64(&tensor, 0) >= high && x > low);
+  return ft_tensor_get_f64(&tensor, 0);
+}
+
+static void fill_float(ft_dtype dtype, void *data, int64_t elements, double low,
+                       double high, ft_rng *rng) {
+  double below = highest_below(dtype, low, high);
+  for (int64_t i = 0; i < elements; i++) {
+    double x = low + (high - low) * ft_rng_f64(rng);
+    ft_element_set_f64(dtype, data, i, fmin(x, below));
+  }
+}
+
+static void fill_integer(ft_dtype dtype, void *data, int64_t elements, double low,
+                         double high, ft_rng *rng) {
+  double first = floor(low), count = ceil(high) - first;
+  uint64_t choices = count >= 1 ? (uint64_t)count : 1;
+  for (int64_t i = 0; i < elements; i++)
+    ft_element_set_i64(dtype, data, i,
+                       (int64_t)first + (int64_t)ft_rng_below(rng, choices));
+}
+
+void ft_fill_random(ft_dtype dtype, void *data, int64_t elements, double low, double high,
+                    uint64_t seed) {
+  ft_rng rng = ft_rng_seed(seed);
+  if (dtype == FT_F32)
+    fill_f32(data, elements, low, high, &rng);
+  else if (ft_dtype_is_float(dtype))
+    fill_float(dtype, data, elements, low, high, &rng);
+  else if (dtype == FT_BOOL)
+    fill_integer(dtype, data, elements, 0, 2, &rng);
+  else
+    fill_integer(dtype, data, elements, low, high, &rng);
+}
+
+// ---- who needs positive numbers -------------------------------------------------
+
+static bool exponent_is_whole(const ft_graph *graph, uint32_t value) {
+  const ft_tensor *data = graph->value[value].data;
+  if (!data) return false;
+  int64_t elements = ft_shape_elements(&data->shape);
+  for (int64_t i = 0; i < elements; i++) {
+    double exponent = ft_tensor_get_f64(data, i);
+    if (exponent != rint(exponent)) return false;
+  }
+  return true;
+}
+
+static bool needs_positive(const ft_graph *graph, const ft_primitive *primitive) {
+  if (primitive->op == FT_OP_SQRT || primitive->op == FT_OP_LOG) return true;
+  return primitive->op == FT_OP_POW && !exponent_is_whole(graph, primitive->input[1]);
+}
+
+// Marks, per root, what primitives that need it read directly or through unary ones.
+// |primitive| is in topological order.
+static bool *find_positive(const ft_graph *graph, const uint32_t *primitive,
+                           uint32_t count, ft_arena *arena) {
+  bool *positive = FT_NEW_ARRAY(arena, bool, graph->value_count);
+  for (uint32_t i = count; positive && i-- > 0;) {
+    const ft_primitive *p = &graph->primitive[primitive ? primitive[i] : i];
+    const ft_op_info *info = ft_op_describe(p->op);
+    bool passes = info->class == FT_CLASS_E && info->arity == 1 && positive[p->output];
+    if (needs_positive(graph, p) || passes)
+      positive[graph->value[p->input[0]].root] = true;
+  }
+  return positive;
+}
+
+// ---- drawing --------------------------------------------------------------------
+
+static ft_status draw(const ft_value *value, bool positive, uint64_t seed,
+                      ft_arena *arena, ft_tensor *out, ft_error *error) {
+  void *data;
+  FT_TRY(ft_tensor_alloc(value->dtype, &value->shape, arena, out, &data, error));
+  int64_t elements = ft_shape_elements(&value->shape);
+  if (!ft_dtype_is_float(value->dtype))
+    ft_fill_random(value->dtype, data, elements, 0, 4, seed);
+  else if (positive)
+    ft_fill_random(value->dtype, data, elements, 0.25, 2.25, seed);
+  else
+    ft_fill_random(value->dtype, data, elements, -2, 2, seed);
+  return FT_OK;
+}
+
+ft_status ft_graph_random_inputs(const ft_graph *graph, uint64_t seed, ft_arena *arena,
+                                 ft_tensor *out, ft_error *error) {
+  bool *positive = find_positive(graph, NULL, graph->primitive_count, arena);
+  FT_OOM_IF(!positive, error);
+  for (uint32_t i = 0; i < graph->input_count; i++) {
+    uint32_t value = graph->input[i].value;
+    FT_TRY(draw(&graph->value[value], positive[value], seed + i, arena, &out[i], error));
+  }
+  return FT_OK;
+}
+
+ft_status ft_group_random_inputs(const ft_group *group, uint64_t seed, ft_arena *arena,
+                                 ft_tensor *out, ft_error *error) {
+  const ft_graph *graph = group->graph;
+  bool *positive = find_positive(graph, group->primitive, group->primitive_count, arena);
+  FT_OOM_IF(!positive, error);
+  for (uint32_t i = 0; i < group->input_count; i++) {
+    const ft_value *value = &graph->value[group->input[i]];
+    if (value->role == FT_ROLE_CONSTANT)
+      FT_TRY(ft_graph_constant_data(graph, group->input[i], arena, &out[i], error));
+    else
+      FT_TRY(draw(value, positive[group->input[i]], seed + i, arena, &out[i], error));
+  }
+  return FT_OK;
+}
