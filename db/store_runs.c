@@ -5,7 +5,9 @@
 //     another turn it into 'interrupted'. Who cannot be seen is not dead.
 //  2. The interruption and its strike are one transaction per owner, and it looks again
 //     under the write lock: two processes that recover together strike once.
-//  3. A run that ends interrupts what it left pending: those never ran, so no strike.
+//  3. A death is an unclean close: the file's pages are checked before anything is
+//  written.
+//  4. A run that ends interrupts what it left pending: those never ran, so no strike.
 #include "core/clock.h"
 #include "core/log.h"
 #include "db/store_internal.h"
@@ -119,12 +121,17 @@ static ft_status interrupt_dead(ft_store *store, void *ctx, ft_error *error) {
   return FT_OK;
 }
 
+static ft_status bury(ft_store *store, const char *owner, ft_error *error) {
+  FT_TRY(ft_store_quick_check(store, error));
+  return ft_sql_transact(store, interrupt_dead, (void *)owner, error);
+}
+
 ft_status ft_store_recover(ft_store *store, ft_error *error) {
   ft_arena_reset(store->scratch);
   owner_list owners = {0};
   FT_TRY(list_owners(store, &owners, error));
   for (size_t i = 0; i < owners.count; i++)
     if (ft_owner_look(owners.item[i], store->owner) == FT_OWNER_DEAD)
-      FT_TRY(ft_sql_transact(store, interrupt_dead, (void *)owners.item[i], error));
+      FT_TRY(bury(store, owners.item[i], error));
   return FT_OK;
 }
