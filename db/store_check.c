@@ -26,15 +26,27 @@ static ft_status list_rows(ft_store *store, ft_sql id, ft_strbuf *text, int *bad
   return status;
 }
 
+static ft_status report(ft_store *store, const ft_strbuf *text, int bad,
+                        ft_error *error) {
+  FT_OOM_IF(text->failed, error);
+  if (bad) FT_FAIL(error, FT_CORRUPT, "store %s: %s", store->path, text->text);
+  return FT_OK;
+}
+
+ft_status ft_store_quick_check(ft_store *store, ft_error *error) {
+  ft_strbuf text = ft_strbuf_init(store->scratch);
+  int bad = 0;
+  FT_TRY(list_rows(store, FT_SQL_QUICK_CHECK, &text, &bad, error));
+  return report(store, &text, bad, error);
+}
+
 ft_status ft_store_check(ft_store *store, ft_error *error) {
   ft_arena_reset(store->scratch);
   ft_strbuf text = ft_strbuf_init(store->scratch);
   int bad = 0;
   FT_TRY(list_rows(store, FT_SQL_CHECK, &text, &bad, error));
   FT_TRY(list_rows(store, FT_SQL_CHECK_KEYS, &text, &bad, error));
-  FT_OOM_IF(text.failed, error);
-  if (bad) FT_FAIL(error, FT_CORRUPT, "store %s: %s", store->path, text.text);
-  return FT_OK;
+  return report(store, &text, bad, error);
 }
 
 ft_status ft_store_count(ft_store *store, const char *table, int64_t *out,

@@ -21,6 +21,8 @@ struct ft_store {
 
 // Opens and migrates; on error |store->db| may be open (ft_store_close handles it).
 FT_MUST_CHECK ft_status ft_store_connect(ft_store *store, ft_error *error);
+// CORRUPT when the file's pages are not in order; keeps |store->scratch|.
+FT_MUST_CHECK ft_status ft_store_quick_check(ft_store *store, ft_error *error);
 // Pending rows of dead owners become interrupted, each with one strike.
 FT_MUST_CHECK ft_status ft_store_recover(ft_store *store, ft_error *error);
 

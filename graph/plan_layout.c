@@ -50,11 +50,10 @@ static ft_status find_owners(layout *l, ft_error *error) {
 
 // The graph holds no value past 2^62 bytes.
 static uint64_t value_bytes(const ft_value *value) {
-  uint64_t bytes;
-  FT_ASSERT(!__builtin_mul_overflow((uint64_t)ft_shape_elements(&value->shape),
-                                    ft_dtype_bytes(value->dtype), &bytes));
-  FT_ASSERT(bytes <= MAX_BYTES);
-  return bytes;
+  int64_t elements = ft_shape_elements(&value->shape);
+  FT_ASSERT(elements >= 0 &&
+            (uint64_t)elements <= MAX_BYTES / ft_dtype_bytes(value->dtype));
+  return (uint64_t)elements * ft_dtype_bytes(value->dtype);
 }
 
 static void add_buffer(layout *l, uint32_t root, ft_plan_buffer_role role) {

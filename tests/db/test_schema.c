@@ -124,3 +124,30 @@ Test(db_schema, rows_that_break_no_rule_are_taken) {
   EXPECT_SQL("ok", "PRAGMA integrity_check");
   TEST_OK(ft_store_check(store, &error));
 }
+
+static const char *const statements[] = {
+#define FT_SQL(id, text) text,
+#include "db/statements.def"
+#undef FT_SQL
+};
+
+Test(db_schema, no_statement_reads_a_whole_table) {
+  sqlite3 *db;
+  store_open();
+  cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+  for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+    sqlite3_stmt *row;
+    const char *sql = ft_arena_printf(arena, "EXPLAIN QUERY PLAN %s", statements[i]);
+    cr_assert_eq(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK, "%s: %s", sql,
+                 sqlite3_errmsg(db));
+    while (sqlite3_step(row) == SQLITE_ROW) {
+      const char *how = (const char *)sqlite3_column_text(row, 3);
+      // Of the tables that grow; what is pending is few.
+      bool scans = strncmp(how, "SCAN ", 5) == 0 && !strstr(how, "trial_pending") &&
+                   !strstr(how, "sqlite_master") && !strstr(how, "(subquery");
+      cr_assert(!scans, "%s: %s", statements[i], how);
+    }
+    sqlite3_finalize(row);
+  }
+  sqlite3_close(db);
+}

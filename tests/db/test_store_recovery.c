@@ -127,6 +127,21 @@ Test(db_store_recovery, every_pending_trial_of_the_dead_is_found) {
   EXPECT_SQL("40", "SELECT count(*) FROM quarantine WHERE strikes = 1");
 }
 
+Test(db_store_recovery, a_damaged_file_after_a_death_is_corrupt_before_it_is_written) {
+  in_child(die_running, NULL);
+  // What the process wrote is in the -wal; put it into the file, then damage an index.
+  run_sql("PRAGMA wal_checkpoint(TRUNCATE)");
+  int page =
+      atoi(sql_text("SELECT rootpage FROM sqlite_master WHERE name = 'model_active'"));
+  FILE *file = fopen(path, "r+b");
+  cr_assert(file && page > 1);
+  cr_assert_eq(fseek(file, (page - 1) * 4096, SEEK_SET), 0);
+  cr_assert_eq(fwrite("damage", 1, 6, file), 6);
+  fclose(file);
+  cr_assert_eq(ft_store_open(path, ft_allocator_system(), &store, &error), FT_CORRUPT);
+  EXPECT_SQL("pending", "SELECT outcome FROM trial");
+}
+
 // ---- owners
 
 Test(db_owner, this_process_is_alive) {

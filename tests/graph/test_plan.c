@@ -99,7 +99,7 @@ static ft_status make_huge(ft_op second, const uint32_t *group_of, uint32_t grou
   spec t[] = {
       {.op = SPEC_INPUT, .shape = shape},
       {.op = FT_OP_EXP, .in = {0}},
-      {.op = second, .in = {0}},
+      {.op = (int)second, .in = {0}},
       {.op = FT_OP_TANH, .in = {0}},
       {.op = FT_OP_ADD, .in = {1, 2}},
       {.op = FT_OP_ADD, .in = {4, 3}},
