@@ -85,13 +85,11 @@ static unsigned wait_change(atomic_uint *word, unsigned old, atomic_uint *sleepi
   }
 }
 
-static void pin(int cpu) {
-  if (cpu < 0 || cpu >= CPU_SETSIZE) return;
+static cpu_set_t only(int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET((size_t)cpu, &set);
-  // Best effort: an unpinned pool is right too, only noisier.
-  (void)sched_setaffinity(0, sizeof set, &set);
+  return set;
 }
 
 static void finish(ft_pool *pool) {
@@ -102,7 +100,6 @@ static void finish(ft_pool *pool) {
 static void *helper_main(void *argument) {
   helper *self = argument;
   ft_pool *pool = self->pool;
-  pin(self->cpu);
   unsigned seen = 0;
   for (;;) {
     seen = wait_change(&self->ticket, seen, &self->sleeping);
@@ -192,13 +189,20 @@ int ft_pool_cpu(const ft_pool *pool, uint32_t thread) {
   return pool->helpers[thread].cpu;
 }
 
-// Allowed cpus in order, at most |room|; at least 1 (cpu -1: not pinned).
+// Allowed cpus, at most |room|; at least 1 (cpu -1: not pinned). The one we are on is
+// first: a thread that moves to a busy cpu can wait there for a second.
 static uint32_t allowed_cpus(int *out, uint32_t room) {
   cpu_set_t set;
   uint32_t count = 0;
   if (sched_getaffinity(0, sizeof set, &set) == 0)
     for (int i = 0; i < CPU_SETSIZE && count < room; i++)
       if (CPU_ISSET((size_t)i, &set)) out[count++] = i;
+  int here = sched_getcpu();
+  for (uint32_t i = 1; i < count; i++) {
+    if (out[i] != here) continue;
+    out[i] = out[0];
+    out[0] = here;
+  }
   if (count == 0) out[count++] = -1;
   return count;
 }
@@ -207,6 +211,10 @@ static int start(helper *h) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return -1;
   int r = pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  if (r == 0 && h->cpu >= 0) {
+    cpu_set_t set = only(h->cpu);
+    r = pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+  }
   if (r == 0) r = pthread_create(&h->id, &attributes, helper_main, h);
   pthread_attr_destroy(&attributes);
   return r;
@@ -250,7 +258,11 @@ ft_status ft_pool_create(const ft_allocator *allocator, uint32_t max_threads,
     ft_pool_destroy(pool);
     return status;
   }
-  pin(cpu[0]);
+  if (cpu[0] >= 0) {
+    // Best effort: an unpinned caller is right too, only noisier.
+    cpu_set_t set = only(cpu[0]);
+    (void)sched_setaffinity(0, sizeof set, &set);
+  }
   *out = pool;
   return FT_OK;
 }

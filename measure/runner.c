@@ -118,11 +118,11 @@ static ft_status run_checked(ft_cpu_runner *runner, const ft_program *program,
 ft_status ft_cpu_runner_run(ft_cpu_runner *runner, const ft_program *program,
                             ft_arena *arena, void **out_data, ft_outcome *out_outcome,
                             char error_text[256], ft_error *error) {
-  uint64_t at_ns = ft_runner_until(runner->options.check_limit_ns);
+  uint64_t at_ns = 0;
   ft_verdict verdict = {.outcome = FT_OUTCOME_OK};
   *out_outcome = FT_OUTCOME_INTERRUPTED;
   error_text[0] = '\0';
-  FT_TRY(ft_runner_load(runner, &program, 1, at_ns, arena, &verdict, error));
+  FT_TRY(ft_runner_load(runner, &program, 1, arena, &at_ns, &verdict, error));
   outputs o = {.exchange = {.fd = -1}};
   ft_status status = FT_OK;
   if (verdict.outcome == FT_OUTCOME_OK)
@@ -269,8 +269,8 @@ static ft_status run_trial(ft_cpu_runner *runner, const ft_program *program,
                            const ft_output_check *check, uint64_t beaten_ns, bool is_warm,
                            ft_arena *arena, ft_trial *out, ft_stop *stop,
                            ft_verdict *verdict, ft_error *error) {
-  uint64_t at_ns = ft_runner_until(runner->options.check_limit_ns);
-  FT_TRY(ft_runner_load(runner, &program, 1, at_ns, arena, verdict, error));
+  uint64_t at_ns = 0;
+  FT_TRY(ft_runner_load(runner, &program, 1, arena, &at_ns, verdict, error));
   if (verdict->outcome == FT_OUTCOME_OK && check)
     FT_TRY(check_outputs(runner, program, check, at_ns, arena, out, verdict, error));
   if (verdict->outcome == FT_OUTCOME_OK)

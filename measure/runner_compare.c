@@ -54,8 +54,8 @@ ft_status ft_cpu_runner_compare(ft_cpu_runner *runner, const ft_program *const *
     FT_FAIL(error, FT_INVALID_ARGUMENT, "a comparison of %u programs", count);
   if (max_rounds > FT_BOARD_SAMPLES / count) max_rounds = FT_BOARD_SAMPLES / count;
   ft_verdict verdict = {.outcome = FT_OUTCOME_OK};
-  uint64_t at_ns = ft_runner_until(runner->options.check_limit_ns);
-  FT_TRY(ft_runner_load(runner, program, count, at_ns, arena, &verdict, error));
+  uint64_t at_ns = 0;
+  FT_TRY(ft_runner_load(runner, program, count, arena, &at_ns, &verdict, error));
   if (verdict.outcome == FT_OUTCOME_OK)
     FT_TRY(run_rounds(runner, max_rounds, limit_ns, seed, arena, out, &verdict, error));
   uint32_t culprit = runner->worker.board ? runner->worker.board->program : 0;

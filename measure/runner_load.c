@@ -103,10 +103,11 @@ static ft_status validate(const ft_program *program, ft_error *error) {
 }
 
 ft_status ft_runner_load(ft_cpu_runner *runner, const ft_program *const *program,
-                         uint32_t count, uint64_t at_ns, ft_arena *arena,
+                         uint32_t count, ft_arena *arena, uint64_t *out_at_ns,
                          ft_verdict *verdict, ft_error *error) {
   for (uint32_t i = 0; i < count; i++) FT_TRY(validate(program[i], error));
   FT_TRY(ft_runner_ready(runner, error));
+  uint64_t at_ns = *out_at_ns = ft_runner_until(runner->options.check_limit_ns);
   ft_strbuf request = ft_strbuf_init(arena);
   ft_wire_put_u32(&request, count);
   for (uint32_t i = 0; i < count; i++) ft_program_encode(program[i], &request);

@@ -23,10 +23,11 @@ FT_MUST_CHECK ft_status ft_runner_ask(ft_cpu_runner *runner, ft_frame_type type,
                                       const ft_strbuf *payload, int pass_fd,
                                       uint64_t at_ns, ft_arena *arena, ft_frame *reply,
                                       ft_verdict *verdict, ft_error *error);
-// LOAD and FILL: afterwards the worker holds the programs with their inputs.
+// LOAD and FILL: afterwards the worker holds the programs with their inputs. *out_at_ns:
+// the deadline of the checked run; it counts from the moment a worker is there.
 FT_MUST_CHECK ft_status ft_runner_load(ft_cpu_runner *runner,
                                        const ft_program *const *program, uint32_t count,
-                                       uint64_t at_ns, ft_arena *arena,
+                                       ft_arena *arena, uint64_t *out_at_ns,
                                        ft_verdict *verdict, ft_error *error);
 // Replaces a worker whose memory may be damaged.
 void ft_runner_distrust(ft_cpu_runner *runner, const ft_verdict *verdict);

@@ -25,7 +25,7 @@ static uint32_t trimmed_exact(uint32_t n) {
 
 static uint32_t trimmed_normal(uint32_t n) {
   // 1.959964 is the 97.5 % quantile; half a count of continuity.
-  double k = ((double)n - 1.0 - 1.959964 * sqrt((double)n)) / 2.0;
+  double k = ((double)n + 1.0 - 1.959964 * sqrt((double)n)) / 2.0;
   return k > 0.0 ? (uint32_t)k : 0;
 }
 
