@@ -20,11 +20,8 @@
 
 #include "db/schema_bytes.h"
 #include "db/store_internal.h"
-#include "db/schema_bytes.h"
-    
-    enum {
-      BUSY_MS = 10000
-    };
+
+enum { BUSY_MS = 10000 };
 
 static ft_status make_folders(const char *path, ft_arena *scratch, ft_error *error) {
   char *folder = ft_arena_strdup(scratch, path);
