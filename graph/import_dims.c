@@ -108,7 +108,51 @@ static ft_status report_unbound(ft_importer *im, ft_error *error) {
           im->report->unbound_count, symbol_list(im, true));
 }
 
+// ---- whole shapes -----------------------------------------------------------------
+
+static ft_status find_shaped_input(const ft_importer *im, const ft_input_shape *given,
+                                   uint32_t *out, ft_error *error) {
+  size_t length = strlen(given->name);
+  for (uint32_t i = 0; i < im->model.input_count; i++) {
+    ft_span name = im->model.input[i].name;
+    if (name.size != length || memcmp(name.data, given->name, length) != 0) continue;
+    *out = i;
+    if (is_bound_by_caller(im, i)) return FT_OK;
+  }
+  FT_FAIL(error, FT_INVALID_ARGUMENT, "the model has no graph input '%s'", given->name);
+}
+
+static ft_status bind_axis(ft_importer *im, uint32_t input, const ft_onnx_dim *dim,
+                           const ft_input_shape *given, uint32_t axis, ft_error *error) {
+  uint32_t symbol;
+  FT_TRY(ft_import_symbol_of(im, im->model.input[input].name, dim, axis, &symbol, error));
+  int64_t value = given->shape.dim[axis];
+  if (symbol == FT_NONE && dim->value != value)
+    FT_FAIL(error, FT_INVALID_ARGUMENT,
+            "input '%s': dim %u is %lld in the model, %lld was given", given->name, axis,
+            (long long)dim->value, (long long)value);
+  if (symbol == FT_NONE) return FT_OK;
+  ft_dim_binding binding = {im->symbol[symbol].name, value};
+  return bind_symbol(&im->symbol[symbol], &binding, error);
+}
+
+static ft_status bind_shape(ft_importer *im, const ft_input_shape *given,
+                            ft_error *error) {
+  uint32_t input;
+  FT_TRY(find_shaped_input(im, given, &input, error));
+  ft_onnx_type type;
+  FT_TRY(read_input_type(im, input, &type, error));
+  if (!type.has_shape || type.rank != given->shape.rank)
+    FT_FAIL(error, FT_INVALID_ARGUMENT, "input '%s' has %u dims, %u were given",
+            given->name, type.rank, given->shape.rank);
+  for (uint32_t axis = 0; axis < type.rank; axis++)
+    FT_TRY(bind_axis(im, input, &type.dim[axis], given, axis, error));
+  return FT_OK;
+}
+
 static ft_status bind(ft_importer *im, ft_error *error) {
+  for (uint32_t k = 0; k < im->options->input_count; k++)
+    FT_TRY(bind_shape(im, &im->options->input[k], error));
   for (uint32_t k = 0; k < im->options->dim_count; k++)
     FT_TRY(bind_one(im, &im->options->dim[k], error));
   bind_rest(im);

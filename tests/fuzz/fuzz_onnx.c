@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ft_graph *graph;
   ft_import_report report;
   ft_error error = {0};
-  ft_import_options options = {1, &star};
+  ft_import_options options = {.dim_count = 1, .dim = &star};
   ft_status status =
       ft_import_onnx_bytes(data, size, NULL, &options, arena, &graph, &report, &error);
   if (status == FT_OK)

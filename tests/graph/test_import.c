@@ -25,7 +25,7 @@ static void teardown(void) {
 TestSuite(graph_import, .init = setup, .fini = teardown);
 
 static const ft_dim_binding star[] = {{"*", 4}};
-static const ft_import_options star_is_four = {1, star};
+static const ft_import_options star_is_four = {.dim_count = 1, .dim = star};
 
 static ft_status import_in(const onnx_file *file, const char *folder) {
   ft_strbuf bytes = onnx_end(file);
@@ -73,13 +73,41 @@ static unsigned count_op(ft_op op) {
 
 // ---- dims -------------------------------------------------------------------------
 
+static ft_status import_shaped(const char *name, ft_shape shape) {
+  onnx_file file = onnx_begin(arena, 13);
+  onnx_input(&file, "x", ONNX_FLOAT, "N,?,3");
+  onnx_output(&file, "y", ONNX_FLOAT, "N,?,3");
+  onnx_node(&file, "Relu", "x", "y", NULL);
+  ft_strbuf bytes = onnx_end(&file);
+  ft_input_shape input = {name, shape};
+  ft_import_options options = {.input_count = 1, .input = &input};
+  error = (ft_error){0};
+  return ft_import_onnx_bytes(bytes.text, bytes.length, NULL, &options, arena, &graph,
+                              &report, &error);
+}
+
+Test(graph_import, an_input_s_whole_shape_binds_named_and_nameless_dims) {
+  cr_assert_eq(import_shaped("x", (ft_shape){3, {5, 7, 3}}), FT_OK, "%s", error.text);
+  ft_shape got = graph->value[graph->input[0].value].shape;
+  cr_assert(ft_shape_equal(&got, &(ft_shape){3, {5, 7, 3}}));
+}
+
+Test(graph_import, a_whole_shape_that_contradicts_the_model_is_refused_by_name) {
+  cr_assert_eq(import_shaped("x", (ft_shape){3, {5, 7, 4}}), FT_INVALID_ARGUMENT);
+  cr_assert(strstr(error.text, "dim 2 is 3 in the model, 4 was given"), "%s", error.text);
+  cr_assert_eq(import_shaped("x", (ft_shape){2, {5, 7}}), FT_INVALID_ARGUMENT);
+  cr_assert(strstr(error.text, "has 3 dims, 2 were given"), "%s", error.text);
+  cr_assert_eq(import_shaped("z", (ft_shape){3, {5, 7, 3}}), FT_INVALID_ARGUMENT);
+  cr_assert(strstr(error.text, "no graph input 'z'"), "%s", error.text);
+}
+
 Test(graph_import, binds_dims_by_name_and_the_rest_by_star) {
   onnx_file file = unary("Relu", "N,seq,N,3", NULL);
   ft_strbuf bytes = onnx_end(&file);
   ft_dim_binding dims[] = {{"*", 5}, {"N", 8}};
-  ft_status status =
-      ft_import_onnx_bytes(bytes.text, bytes.length, NULL, &(ft_import_options){2, dims},
-                           arena, &graph, &report, &error);
+  ft_status status = ft_import_onnx_bytes(
+      bytes.text, bytes.length, NULL, &(ft_import_options){.dim_count = 2, .dim = dims},
+      arena, &graph, &report, &error);
   cr_assert_eq(status, FT_OK, "%s", error.text);
   cr_assert_str_eq(shape_of(0), "8x5x8x3");
   cr_assert_str_eq(graph->dims_json, "{\"N\":8,\"seq\":5}");
@@ -89,9 +117,9 @@ Test(graph_import, lists_the_dims_that_nobody_bound) {
   onnx_file file = unary("Relu", "N,?,seq", NULL);
   ft_strbuf bytes = onnx_end(&file);
   ft_dim_binding dims[] = {{"N", 8}};
-  ft_status status =
-      ft_import_onnx_bytes(bytes.text, bytes.length, NULL, &(ft_import_options){1, dims},
-                           arena, &graph, &report, &error);
+  ft_status status = ft_import_onnx_bytes(
+      bytes.text, bytes.length, NULL, &(ft_import_options){.dim_count = 1, .dim = dims},
+      arena, &graph, &report, &error);
   cr_assert_eq(status, FT_INVALID_ARGUMENT);
   cr_assert(strstr(error.text, "2 dims are not bound: x[1] seq"), "%s", error.text);
   cr_assert_eq(report.unbound_count, 2);
@@ -108,9 +136,10 @@ Test(graph_import, refuses_bindings_that_are_negative_contradictory_or_of_no_dim
                {{{"M", 1}, {"*", 4}}, "the model has no dim 'M'; it has: N seq"},
                {{{"N", 1}, {"N", 2}}, "dim N is bound to 1 and to 2"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    ft_status status = ft_import_onnx_bytes(bytes.text, bytes.length, NULL,
-                                            &(ft_import_options){2, cases[i].dims}, arena,
-                                            &graph, &report, &error);
+    ft_status status =
+        ft_import_onnx_bytes(bytes.text, bytes.length, NULL,
+                             &(ft_import_options){.dim_count = 2, .dim = cases[i].dims},
+                             arena, &graph, &report, &error);
     cr_assert_eq(status, FT_INVALID_ARGUMENT);
     cr_assert(strstr(error.text, cases[i].text), "%s", error.text);
   }

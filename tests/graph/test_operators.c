@@ -122,7 +122,7 @@ static ft_status import_case(const char *folder, ft_arena *arena, ft_onnx_model 
   ft_import_report report;
   ft_error error = {0};
   ft_dim_binding star = {"*", 3};
-  ft_import_options options = {1, &star};
+  ft_import_options options = {.dim_count = 1, .dim = &star};
   ft_span file;
   file.data =
       read_whole(ft_arena_printf(arena, "%s/model.onnx", folder), arena, &file.size);
