@@ -12,6 +12,13 @@ typedef struct ft_dim_binding {
   int64_t value;
 } ft_dim_binding;
 
+// The whole shape of one graph input, in place of the declared one. Dims that are concrete
+// in the model must agree; a dim name that it meets is bound by it.
+typedef struct ft_input_shape {
+  const char *name;
+  ft_shape shape;
+} ft_input_shape;
+
 // A node we cannot import. The list is complete: import goes on past the first.
 typedef struct ft_unsupported {
   const char *op, *domain, *node, *reason;
@@ -21,6 +28,8 @@ typedef struct ft_unsupported {
 typedef struct ft_import_options {
   uint32_t dim_count;
   const ft_dim_binding *dim;
+  uint32_t input_count;
+  const ft_input_shape *input;
 } ft_import_options;
 
 typedef struct ft_import_report {
