@@ -68,7 +68,15 @@ static uint64_t search_limit_ns(const tuning *t) {
   return left > keep ? left - keep : 1;
 }
 
+// A trial may take a two-hundredth of the budget: some hundred candidates fit into it.
+static uint64_t trial_limit_ns(const tuning *t) {
+  uint64_t limit = t->options.limit_ns / 200;
+  if (limit < 20000000u) return 20000000u;
+  return limit < 2000000000u ? limit : 2000000000u;
+}
+
 static ft_status search(tuning *t, ft_measured_runner *measured, ft_error *error) {
+  ft_cpu_runner_limit_trials(t->session->runner, trial_limit_ns(t));
   ft_runner table = ft_measured_runner_table(measured);
   ft_search_options options = {.window = t->options.window,
                                .span = t->options.span,
@@ -77,8 +85,11 @@ static ft_status search(tuning *t, ft_measured_runner *measured, ft_error *error
                                .seed = t->options.seed,
                                .progress = t->options.progress,
                                .progress_ctx = t->options.progress_ctx};
-  return ft_search_run(t->model->graph, &t->session->target, &t->session->builder, &table,
-                       &options, t->arena, t->search, error);
+  ft_status status =
+      ft_search_run(t->model->graph, &t->session->target, &t->session->builder, &table,
+                    &options, t->arena, t->search, error);
+  ft_cpu_runner_limit_trials(t->session->runner, 0);
+  return status;
 }
 
 static ft_status compare(tuning *t, ft_error *error) {

@@ -27,9 +27,9 @@ typedef struct ft_cpu_runner ft_cpu_runner;
 
 typedef struct ft_runner_options {
   const char *const *worker_argv;  // NULL-terminated; NULL: {"/proc/self/exe", "worker"}
-  uint64_t flush_bytes;      // 0: 2 x last-level cache, between 8 MiB and 128 MiB
+  uint64_t flush_bytes;            // 0: 2 x last-level cache, between 8 MiB and 128 MiB
   uint32_t min_samples, max_samples;  // 0: 5 and 50
-  uint64_t trial_limit_ns;   // wall limit of one trial's timing; 0: 2 s
+  uint64_t trial_limit_ns;            // wall limit of one trial's timing; 0: 2 s
   uint64_t check_limit_ns;   // wall limit of one checked run, load included; 0: 10 s
   const volatile int *stop;  // set by a signal handler: leave soon with FT_INTERRUPTED
 } ft_runner_options;
@@ -40,6 +40,8 @@ FT_MUST_CHECK ft_status ft_cpu_runner_create(const ft_runner_options *options,
                                              const ft_allocator *allocator,
                                              ft_cpu_runner **out, ft_error *error);
 void ft_cpu_runner_destroy(ft_cpu_runner *runner);
+// From now on: ft_runner_options.trial_limit_ns (0: the default).
+void ft_cpu_runner_limit_trials(ft_cpu_runner *runner, uint64_t trial_limit_ns);
 
 // Compares a program's outputs with what they should be. |output[i]|: bytes of the i-th
 // FT_BUFFER_OUTPUT of the program. Fills *out and |worst| (a sentence, when wrong).
@@ -52,12 +54,9 @@ typedef struct ft_output_check {
 // Checks (unless |check| is NULL) and times |program|. *out in |arena|, always filled;
 // a bad program is an outcome. |is_warm|: no displacement between samples.
 // Errors: our own faults, FT_INTERRUPTED.
-FT_MUST_CHECK ft_status ft_cpu_runner_trial(ft_cpu_runner *runner,
-                                            const ft_program *program,
-                                            const ft_output_check *check,
-                                            uint64_t beaten_ns, bool is_warm,
-                                            ft_arena *arena, ft_trial *out,
-                                            ft_error *error);
+FT_MUST_CHECK ft_status ft_cpu_runner_trial(
+    ft_cpu_runner *runner, const ft_program *program, const ft_output_check *check,
+    uint64_t beaten_ns, bool is_warm, ft_arena *arena, ft_trial *out, ft_error *error);
 
 // Runs |program| once in guarded, poisoned buffers and copies its outputs: out_data[i]
 // (in |arena|) is the i-th FT_BUFFER_OUTPUT. *out_outcome OK or what happened, with

@@ -1,0 +1,207 @@
+// The rules numbered in kir.h.
+#include "codegen/expressions.h"
+#include "codegen/kir.h"
+
+typedef struct verifier {
+  ft_kir *kir;
+  bool *is_defined;  // [value_count]
+  bool *is_open;     // [buffer_count] allocated and in scope
+  uint32_t depth;    // loops around
+  bool in_grid, in_thread;
+  bool diverges;  // threads of a block may disagree on being here
+  const char *wrong;
+} verifier;
+
+#define FAIL(v, ...) \
+  ((v)->wrong = fail((v), ft_arena_printf((v)->kir->arena, __VA_ARGS__)))
+
+static const char *fail(verifier *v, const char *text) {
+  if (v->wrong) return v->wrong;
+  return text ? text : "out of memory";
+}
+
+static bool is_power_of_two(uint32_t n) {
+  return n && !(n & (n - 1));
+}
+
+// Elements and loop variables must be there; index expressions are walked.
+static void check_use(verifier *v, ft_kir_id id) {
+  if (id == 0 || id >= v->kir->value_count) {
+    FAIL(v, "value %u does not exist", id);
+    return;
+  }
+  const ft_kir_value *value = &v->kir->value[id];
+  if (value->type.lanes || value->op == FT_KIR_LOOP) {
+    if (!v->is_defined[id]) FAIL(v, "value %u is used out of scope", id);
+    return;
+  }
+  for (uint32_t i = 0; i < value->operand_count; i++) check_use(v, value->operand[i]);
+}
+
+static void check_index(verifier *v, ft_kir_id id) {
+  check_use(v, id);
+  if (!v->wrong && v->kir->value[id].type.lanes) FAIL(v, "value %u is no index", id);
+}
+
+static void check_buffer(verifier *v, uint32_t id, ft_kir_type type) {
+  const ft_kir *kir = v->kir;
+  if (id == 0 || id >= kir->buffer_count) {
+    FAIL(v, "buffer %u does not exist", id);
+    return;
+  }
+  const ft_kir_buffer *b = &kir->buffer[id];
+  bool is_scoped = b->space == FT_KIR_REGISTER || b->space == FT_KIR_SHARED;
+  if (is_scoped && !v->is_open[id]) FAIL(v, "buffer %u is used out of scope", id);
+  if (b->dtype != type.dtype)
+    FAIL(v, "buffer %u holds %s, not %s", id, ft_dtype_text(b->dtype),
+         ft_dtype_text(type.dtype));
+  if (b->space == FT_KIR_REGISTER && b->lanes != type.lanes)
+    FAIL(v, "register %u has %u lanes, not %u", id, b->lanes, type.lanes);
+}
+
+static void check_shuffle(verifier *v, const ft_kir_value *value) {
+  if (!v->in_thread || v->diverges || value->imm < 1)
+    FAIL(v, "a shuffle where not all threads of a block meet");
+}
+
+static void check_primitive(verifier *v, ft_kir_id id) {
+  const ft_kir_value *value = &v->kir->value[id];
+  const ft_op_info *info = ft_op_describe(value->primitive);
+  if (info->class != FT_CLASS_E || info->arity != value->operand_count) {
+    FAIL(v, "value %u: %s on %u operands", id, info->name, value->operand_count);
+    return;
+  }
+  const ft_kir_value *last = &v->kir->value[value->operand[info->arity - 1]];
+  if (!ft_expression_text(value->primitive, last->type.dtype))
+    FAIL(v, "value %u: no %s of %s", id, info->name, ft_dtype_text(last->type.dtype));
+}
+
+static void check_element(verifier *v, ft_kir_id id) {
+  const ft_kir_value *value = &v->kir->value[id];
+  if (!is_power_of_two(value->type.lanes))
+    FAIL(v, "value %u has %u lanes", id, value->type.lanes);
+  if (value->op == FT_KIR_LOAD) {
+    check_index(v, value->operand[0]);
+    check_buffer(v, value->buffer, value->type);
+    return;
+  }
+  for (uint32_t i = 0; i < value->operand_count; i++) {
+    check_use(v, value->operand[i]);
+    uint32_t lanes = v->kir->value[value->operand[i]].type.lanes;
+    bool changes = value->op == FT_KIR_SPLAT || value->op == FT_KIR_FOLD;
+    if (!v->wrong && (lanes == 0 || (!changes && lanes != value->type.lanes)))
+      FAIL(v, "value %u: operand %u has %u lanes, not %u", id, i, lanes,
+           value->type.lanes);
+  }
+  if (v->wrong) return;
+  if (value->op == FT_KIR_PRIMITIVE) check_primitive(v, id);
+  if (value->op == FT_KIR_SHUFFLE) check_shuffle(v, value);
+}
+
+static void check_let(verifier *v, ft_kir_id id) {
+  if (id == 0 || id >= v->kir->value_count) {
+    FAIL(v, "value %u does not exist", id);
+  } else if (v->kir->value[id].type.lanes) {
+    check_element(v, id);
+  } else {
+    check_use(v, id);
+  }
+  if (v->wrong) return;
+  if (v->is_defined[id]) FAIL(v, "value %u is defined twice", id);
+  v->is_defined[id] = true;
+}
+
+static void check_store(verifier *v, const ft_kir_stmt *s) {
+  check_index(v, s->index);
+  check_use(v, s->value);
+  if (v->wrong) return;
+  check_buffer(v, s->buffer, v->kir->value[s->value].type);
+  if (!v->wrong && !v->kir->buffer[s->buffer].is_written)
+    FAIL(v, "buffer %u is read-only", s->buffer);
+}
+
+static void check_block(verifier *v, const ft_kir_block *block);
+
+static void check_loop_place(verifier *v, const ft_kir_stmt *s) {
+  int64_t step = 1;
+  if (ft_kir_is_number(v->kir, s->step, &step) && step < 1)
+    FAIL(v, "a loop with step %lld", (long long)step);
+  if (s->loop == FT_KIR_GRID && (v->depth || v->in_grid)) FAIL(v, "a grid loop inside");
+  if (s->loop == FT_KIR_THREAD && (!v->in_grid || v->depth != 1))
+    FAIL(v, "a thread loop that is not directly in the grid loop");
+}
+
+static void check_for(verifier *v, const ft_kir_stmt *s) {
+  check_index(v, s->begin);
+  check_index(v, s->end);
+  check_index(v, s->step);
+  if (!v->wrong) check_loop_place(v, s);
+  if (v->wrong) return;
+  verifier inner = *v;
+  inner.depth++;
+  if (s->loop == FT_KIR_GRID) inner.in_grid = true;
+  if (s->loop == FT_KIR_THREAD)
+    inner.in_thread = true;
+  else if (v->kir->value[s->value].level == FT_KIR_PER_THREAD)
+    inner.diverges = true;
+  v->is_defined[s->value] = true;
+  check_block(&inner, &s->body);
+  v->is_defined[s->value] = false;
+  v->wrong = inner.wrong;
+}
+
+static void check_if(verifier *v, const ft_kir_stmt *s) {
+  check_index(v, s->value);
+  if (v->wrong) return;
+  verifier inner = *v;
+  inner.depth++;
+  if (v->kir->value[s->value].level == FT_KIR_PER_THREAD) inner.diverges = true;
+  check_block(&inner, &s->body);
+  if (!inner.wrong) check_block(&inner, &s->otherwise);
+  v->wrong = inner.wrong;
+}
+
+static void check_stmt(verifier *v, const ft_kir_stmt *s) {
+  switch (s->kind) {
+    case FT_KIR_LET:
+      check_let(v, s->value);
+      break;
+    case FT_KIR_FOR:
+      check_for(v, s);
+      break;
+    case FT_KIR_IF:
+      check_if(v, s);
+      break;
+    case FT_KIR_STORE:
+      check_store(v, s);
+      break;
+    case FT_KIR_ALLOC:
+      v->is_open[s->buffer] = true;
+      break;
+    case FT_KIR_BARRIER:
+      if (!v->in_thread || v->diverges)
+        FAIL(v, "a barrier where not all threads of a block meet");
+      break;
+    case FT_KIR_FENCE:
+      break;
+  }
+}
+
+static void check_block(verifier *v, const ft_kir_block *block) {
+  for (const ft_kir_stmt *s = block->first; s && !v->wrong; s = s->next) check_stmt(v, s);
+  // What the block defined ends with it.
+  for (const ft_kir_stmt *s = block->first; s; s = s->next) {
+    if (s->kind == FT_KIR_LET && s->value < v->kir->value_count)
+      v->is_defined[s->value] = false;
+    if (s->kind == FT_KIR_ALLOC) v->is_open[s->buffer] = false;
+  }
+}
+
+const char *ft_kir_verify(ft_kir *kir) {
+  verifier v = {.kir = kir};
+  v.is_defined = FT_NEW_ARRAY(kir->arena, bool, kir->value_count);
+  v.is_open = FT_NEW_ARRAY(kir->arena, bool, kir->buffer_count);
+  if (kir->failed || !v.is_defined || !v.is_open) return "out of memory";
+  check_block(&v, &kir->body);
+  return v.wrong;
+}
