@@ -30,7 +30,7 @@ static mode_t mode_of(const char *name) {
 }
 
 Test(db_store_open, creates_its_folder_and_a_file_only_its_owner_reads) {
-  char deep[160];
+  char deep[256];
   umask(0);
   snprintf(deep, sizeof deep, "%s/a/b/store.db", folder);
   TEST_OK(ft_store_open(deep, ft_allocator_system(), &store, &error));
@@ -150,7 +150,7 @@ Test(db_store_open, a_read_only_file_is_refused_by_name) {
   store = NULL;
   cr_assert_eq(chmod(path, 0444), 0);
   cr_assert_eq(chmod(folder, 0777), 0);
-  char lock[128];
+  char lock[288];
   snprintf(lock, sizeof lock, "%s.lock", path);
   cr_assert_eq(chmod(lock, 0666), 0);
   if (geteuid() == 0) cr_assert_eq(seteuid(65534), 0);
@@ -159,7 +159,7 @@ Test(db_store_open, a_read_only_file_is_refused_by_name) {
 }
 
 Test(db_store_open, a_folder_that_cannot_be_made_is_named) {
-  char under[128];
+  char under[288];
   write_file(path, "x", 1);
   snprintf(under, sizeof under, "%s/sub/store.db", path);
   cr_assert_eq(ft_store_open(under, ft_allocator_system(), &store, &error), FT_IO);

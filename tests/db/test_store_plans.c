@@ -88,8 +88,8 @@ Test(db_store_plans, a_later_served_plan_replaces_the_first) {
 
 Test(db_store_plans, a_plan_that_is_not_to_be_served_does_not_disturb_the_served_one) {
   save(&plan, "tuned", true);
-  save(&plan, "greedy", false);
   save(&plan, "tuned", false);
+  save(&plan, "greedy", false);
   EXPECT_SQL("1", "SELECT group_concat(id) FROM plan WHERE served = 1");
   EXPECT_SQL("(null)", "SELECT e2e_median_ns FROM plan WHERE role = 'greedy'");
 }
@@ -182,6 +182,21 @@ Test(db_store_plans, constants_that_differ_are_said) {
   save(&plan, "tuned", true);
   s.graph->bound_hash.byte[0] ^= 1;
   expect_none(s.graph, &s.target, "a model whose constants differ");
+}
+
+Test(db_store_plans, each_part_of_the_key_decides) {
+  save(&plan, "tuned", true);
+  cr_assert_not_null(served(s.graph, &s.target));
+  s.graph->dims_json = "{\"M\":4}";
+  cr_assert_null(served(s.graph, &s.target));
+  s.graph->dims_json = "{\"N\":4}";
+  s.target.signature.byte[31] ^= 1;
+  cr_assert_null(served(s.graph, &s.target));
+  s.target.signature.byte[31] ^= 1;
+  s.graph->bound_hash.byte[31] ^= 1;
+  cr_assert_null(served(s.graph, &s.target));
+  s.graph->bound_hash.byte[31] ^= 1;
+  cr_assert_not_null(served(s.graph, &s.target));
 }
 
 Test(db_store_plans, a_long_list_of_dims_is_cut) {

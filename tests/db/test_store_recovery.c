@@ -31,6 +31,7 @@ Test(db_store_recovery, a_killed_tuner_leaves_its_trial_interrupted_and_nobody_b
   EXPECT_SQL("interrupted", "SELECT outcome FROM trial");
   EXPECT_SQL("the tuner died while it ran", "SELECT error FROM trial");
   EXPECT_SQL("1", "SELECT strikes FROM quarantine");
+  EXPECT_SQL("interrupted while running", "SELECT reason FROM quarantine");
   ft_known_trial k = known(s.candidate_id, "cold");
   cr_assert(!k.is_known && !k.is_quarantined);
   cr_assert_eq(k.trial.outcome, FT_OUTCOME_INTERRUPTED);
@@ -83,6 +84,7 @@ Test(db_store_recovery, a_death_quarantine_takes_the_candidate_out_of_best) {
   run_trial(&s, s.candidate_id, FT_OUTCOME_OK, 10);
   cr_assert_eq(count_of("best"), 1);
   for (int i = 0; i < 2; i++) {
+    cr_assert_eq(count_of("best"), 1, "after %d deaths", i);
     ft_store_close(store);
     in_child(die_running, NULL);
     store_open();
@@ -116,6 +118,17 @@ Test(db_store_recovery, a_live_owners_trial_is_left_alone_until_it_dies) {
   store_reopen();
   EXPECT_SQL("interrupted", "SELECT outcome FROM trial");
   cr_assert_eq(waitpid(pid, &status, 0), pid);
+}
+
+Test(db_store_recovery, the_dead_do_not_take_the_living_with_them) {
+  store_open();
+  int64_t mine = begin(&s, s.candidate_id);
+  in_child(die_running, NULL);
+  store_reopen();
+  EXPECT_SQL("interrupted", "SELECT outcome FROM trial WHERE id <> 1");
+  EXPECT_SQL("pending", "SELECT outcome FROM trial WHERE id = 1");
+  ft_trial trial = trial_of(FT_OUTCOME_OK, 10);
+  end_as(mine, &trial);
 }
 
 Test(db_store_recovery, every_pending_trial_of_the_dead_is_found) {

@@ -13,7 +13,7 @@
 static ft_arena *arena;
 static ft_error error;
 static ft_store *store;
-static char folder[64], path[96];
+static char folder[200], path[256];
 
 static inline void store_open(void) {
   TEST_OK(ft_store_open(path, ft_allocator_system(), &store, &error));
@@ -25,12 +25,13 @@ static inline void store_reopen(void) {
 // Each test has a folder; the store is opened by the test.
 static inline void store_set_up(void) {
   arena = ft_arena_create(ft_allocator_system());
-  snprintf(folder, sizeof folder, "/tmp/ft-store-XXXXXX");
+  const char *parent = getenv("TMPDIR");
+  snprintf(folder, sizeof folder, "%.150s/ft-store-XXXXXX", parent ? parent : P_tmpdir);
   cr_assert(mkdtemp(folder));
   snprintf(path, sizeof path, "%s/store.db", folder);
 }
 static inline void store_tear_down(void) {
-  char command[128];
+  char command[256];
   ft_store_close(store);
   ft_arena_destroy(arena);
   snprintf(command, sizeof command, "rm -rf %s", folder);
