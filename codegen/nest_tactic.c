@@ -1,6 +1,6 @@
 #include "codegen/nest_tactic.h"
 
-#include <string.h>
+#include "codegen/expressions.h"
 
 static const char *const knobs[] = {"block",   "buffer", "compiler", "non_temporal",
                                     "threads", "vector", NULL};
@@ -68,6 +68,14 @@ static int64_t clamp(int64_t n, int64_t low, int64_t high) {
   return n < low ? low : n > high ? high : n;
 }
 
+static bool has_heavy(const ft_group_ir *ir) {
+  for (uint32_t i = 0; i < ir->node_count; i++) {
+    if (ir->node[i].kind == FT_NODE_COMPUTE && ft_expression_is_heavy(ir->node[i].op))
+      return true;
+  }
+  return false;
+}
+
 static void choose_blocks(values *v, int64_t points, int64_t threads) {
   v->block[0] = clamp(points / (threads * 8), 2048, 32768);
   v->block[1] = clamp(points / (threads * 2), 2048, 262144);
@@ -77,8 +85,11 @@ static void choose_blocks(values *v, int64_t points, int64_t threads) {
 static values choose_values(const ft_group_ir *ir, const ft_target *target) {
   int64_t points = ft_group_ir_points(ir, ft_nest_all(ir));
   int64_t threads = target->threads ? target->threads : 1;
-  int64_t lanes = clamp(target->vector_bytes / 4, 4, 32);
-  values v = {.vector = {2 * lanes, lanes}, .vectors = points > lanes ? 2 : 1};
+  int64_t lanes = clamp(target->vector_bytes / 4, 4, 16);
+  // Two registers a step hide latency; long expressions want more in flight, not less.
+  values v = {.vector = {2 * lanes, has_heavy(ir) ? 4 * lanes : lanes}};
+  v.vectors = points > lanes ? 2 : 1;
+  if (v.vector[1] > 64) v.vectors = 1;
   choose_blocks(&v, points, threads);
   v.threads[v.threadings++] = points < SMALL_POINTS ? 1 : threads;
   if (points < SMALL_POINTS && points >= 4096 && threads > 1)
