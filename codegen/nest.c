@@ -2,7 +2,7 @@
 
 #include "codegen/expressions.h"
 
-enum { CACHE_LINE = 64, MAX_BUFFERED_BYTES = 1 << 20 };
+enum { CACHE_LINE = 64, MAX_BUFFERED_BYTES = 1 << 20, TILE = 64 };
 
 static uint64_t all_axes(const ft_group_ir *ir) {
   return ir->axis_count == 64 ? UINT64_MAX : ((uint64_t)1 << ir->axis_count) - 1;
@@ -113,6 +113,22 @@ static int64_t at_least_one(int64_t n) {
   return n < 1 ? 1 : n;
 }
 
+// True when some tensor is contiguous along another kept axis than the vector axis: a
+// transpose. Each cache line it reads then serves several rows, if they come soon.
+static bool reads_across(const ft_nest *nest) {
+  for (uint32_t i = 0; i < nest->ir->node_count; i++) {
+    const ft_node *n = &nest->ir->node[i];
+    if (n->kind != FT_NODE_LOAD || n->access.stride[nest->vector_axis] < 2) continue;
+    for (uint32_t axis = 0; axis < nest->ir->axis_count; axis++) {
+      if ((nest->kept & bit(axis)) && n->access.stride[axis] == 1) return true;
+    }
+  }
+  for (uint32_t i = 0; i < nest->ir->output_count; i++) {
+    if (nest->ir->output[i].access.stride[nest->vector_axis] > 1) return true;
+  }
+  return false;
+}
+
 // A row of a kept vector axis is cut when it is longer than a block.
 static void cut(ft_nest *nest, int64_t block, int64_t row_length) {
   int64_t extent = nest->has_vector ? nest->ir->extent[nest->vector_axis] : 1;
@@ -121,12 +137,15 @@ static void cut(ft_nest *nest, int64_t block, int64_t row_length) {
   nest->chunks = 1;
   nest->rows_per_block = at_least_one(block / at_least_one(row_length));
   if (!is_kept) return;
-  int64_t across = block * extent / at_least_one(row_length);  // same work per block
+  bool is_tiled = reads_across(nest) && extent >= 2 * TILE;
+  int64_t depth = at_least_one(row_length / extent);  // of the reduction at one point
+  int64_t across = block / depth;                      // same work per block
+  if (is_tiled) across = TILE;
   across = across / CACHE_LINE * CACHE_LINE;
   if (across < CACHE_LINE) across = CACHE_LINE;
   if (across < nest->lanes) across = nest->lanes;
   if (across >= extent) return;
-  nest->rows_per_block = 1;
+  nest->rows_per_block = is_tiled ? at_least_one(block / TILE / depth) : 1;
   nest->chunk = across;
   nest->chunks = extent / across;
 }

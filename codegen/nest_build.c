@@ -528,12 +528,13 @@ static void kept_vector(emitter *e, ft_kir_id block) {
     begin = ft_kir_let(e->kir, here(e), begin);
     // The last block takes the rest: begin + chunk, or the extent.
     int64_t rest = extent - nest->chunks * nest->chunk;
-    ft_kir_id is_inner =
-        ft_kir_index(e->kir, FT_KIR_ILESS, part, number(e, nest->chunks - 1));
-    ft_kir_id is_last = ft_kir_index(e->kir, FT_KIR_ISUB, number(e, 1), is_inner);
     end = ft_kir_index(e->kir, FT_KIR_IADD, begin, number(e, nest->chunk));
-    end = ft_kir_index(e->kir, FT_KIR_IADD, end,
-                       ft_kir_index(e->kir, FT_KIR_IMUL, is_last, number(e, rest)));
+    if (rest) {
+      ft_kir_id is_last =
+          ft_kir_index(e->kir, FT_KIR_ILESS, number(e, nest->chunks - 2), part);
+      end = ft_kir_index(e->kir, FT_KIR_IADD, end,
+                         ft_kir_index(e->kir, FT_KIR_IMUL, is_last, number(e, rest)));
+    }
     end = ft_kir_let(e->kir, here(e), end);
   }
   walk_vector(e, begin, end, extent, row_body);

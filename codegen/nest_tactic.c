@@ -1,6 +1,6 @@
 #include "codegen/nest_tactic.h"
 
-#include <string.h>
+#include "codegen/expressions.h"
 
 static const char *const knobs[] = {"block",   "buffer", "compiler", "non_temporal",
                                     "threads", "vector", NULL};
@@ -39,8 +39,11 @@ const char *ft_nest_check(const ft_group_ir *ir, uint64_t vector_axes,
   if (!is_flag(schedule, "buffer")) return "buffer is not 0 or 1";
   if (!is_flag(schedule, "non_temporal")) return "non_temporal is not 0 or 1";
   ft_nest_choice choice = choice_of(schedule, vector_axes);
-  if (choice.streams && !ft_schedule_compiler(schedule, target)->is_clang)
+  bool is_clang = ft_schedule_compiler(schedule, target)->is_clang;
+  if (choice.streams && !is_clang)
     return "non_temporal needs clang";
+  if (!is_clang && choice.vector * 4 > target->vector_bytes)
+    return "gcc takes vectors wider than a register apart";  // and takes minutes for it
   ft_nest nest;
   return ft_nest_plan(ir, &choice, &nest, arena);
 }
@@ -70,17 +73,40 @@ static int64_t clamp(int64_t n, int64_t low, int64_t high) {
   return n < low ? low : n > high ? high : n;
 }
 
+// Single-precision elements in a register.
+static int64_t lanes_of(const ft_target *target) {
+  return clamp(target->vector_bytes / 4, 4, 16);
+}
+
+static bool has_heavy(const ft_group_ir *ir) {
+  for (uint32_t i = 0; i < ir->node_count; i++) {
+    if (ir->node[i].kind == FT_NODE_COMPUTE && ft_expression_is_heavy(ir->node[i].op))
+      return true;
+  }
+  return false;
+}
+
 static void choose_blocks(values *v, int64_t points, int64_t threads) {
   v->block[0] = clamp(points / (threads * 8), 2048, 32768);
   v->block[1] = clamp(points / (threads * 2), 2048, 262144);
   v->blocks = v->block[0] == v->block[1] ? 1 : 2;
 }
 
-static values choose_values(const ft_group_ir *ir, const ft_target *target) {
+static values choose_values(const ft_group_ir *ir, uint64_t vector_axes,
+                            const ft_target *target) {
   int64_t points = ft_group_ir_points(ir, ft_nest_all(ir));
   int64_t threads = target->threads ? target->threads : 1;
-  int64_t lanes = clamp(target->vector_bytes / 4, 4, 32);
-  values v = {.vector = {2 * lanes, lanes}, .vectors = points > lanes ? 2 : 1};
+  int64_t lanes = lanes_of(target);
+  values v = {.vector = {2 * lanes, lanes}};
+  // Two registers a step hide latency. Long expressions want more in flight, not less;
+  // reductions across the vectors touch more of each memory page.
+  bool is_across = ir->reduced && !(vector_axes & ir->reduced);
+  if (has_heavy(ir)) v.vector[1] = 4 * lanes;
+  if (is_across) {
+    v.vector[0] = 4 * lanes;
+    v.vector[1] = 2 * lanes;
+  }
+  v.vectors = points > lanes ? 2 : 1;
   choose_blocks(&v, points, threads);
   v.threads[v.threadings++] = points < SMALL_POINTS ? 1 : threads;
   if (points < SMALL_POINTS && points >= 4096 && threads > 1)
@@ -130,10 +156,17 @@ static void combine(const enumeration *e, const values *v, const char *compiler)
 void ft_nest_space(const ft_group_ir *ir, uint64_t vector_axes, const ft_target *target,
                    ft_schedules *out) {
   enumeration e = {ir, vector_axes, target, out};
-  values v = choose_values(ir, target);
-  if (target->compiler_count) combine(&e, &v, target->compiler[0].name);
+  values v = choose_values(ir, vector_axes, target);
+  if (!target->compiler_count) return;
+  if (!target->compiler[0].is_clang) {
+    v.vector[0] = lanes_of(target);
+    v.vectors = 1;
+  }
+  combine(&e, &v, target->compiler[0].name);
   // The other compilers may win on register use, not on block size.
-  v.blocks = v.threadings = 1;
-  for (uint32_t i = 1; i < target->compiler_count; i++)
+  v.blocks = v.threadings = v.vectors = 1;
+  for (uint32_t i = 1; i < target->compiler_count; i++) {
+    v.vector[0] = lanes_of(target) * (target->compiler[i].is_clang ? 2 : 1);
     combine(&e, &v, target->compiler[i].name);
+  }
 }
