@@ -38,17 +38,6 @@ static ft_status candidates_of(const ft_plan *plan, ft_arena *arena, ft_candidat
   return FT_OK;
 }
 
-static void fill_from_module(ft_plan_group *group, const ft_module *module) {
-  group->body_hash = module->body_hash;
-  group->source_hash = module->source_hash;
-  group->entry = module->entry;
-  group->grid = module->grid;
-  group->threads = module->threads;
-  group->scratch_bytes = module->scratch_bytes;
-  group->workspace_bytes = module->workspace_bytes;
-  group->facts = module->facts;
-}
-
 static ft_status hash_binary(const char *path, ft_arena *arena, ft_hash *out,
                              ft_error *error) {
   ft_bytes bytes;
@@ -71,8 +60,9 @@ ft_status ft_plan_build(ft_session *s, ft_plan *plan, ft_arena *arena,
     if (module[i].outcome != FT_OUTCOME_OK)
       FT_FAIL(error, FT_INTERNAL, "group %u (%s) built before, now: %s: %s", i,
               candidate[i].tactic, ft_outcome_text(module[i].outcome), module[i].log);
-    fill_from_module(&plan->group[i], &module[i]);
-    FT_TRY(hash_binary(module[i].path, arena, &plan->group[i].binary_hash, error));
+    ft_hash binary;
+    FT_TRY(hash_binary(module[i].path, arena, &binary, error));
+    ft_plan_group_build(&plan->group[i], &module[i], &binary);
   }
   return FT_OK;
 }

@@ -154,7 +154,9 @@ static ft_status map_file(const char *path, ft_arena *arena, mapping **out,
   mapping *map = FT_NEW(arena, mapping);
   FT_OOM_IF(!map || ft_arena_defer(arena, unmap, map), error);
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) FT_FAIL(error, FT_IO, "'%s': %s", path, strerror(errno));
+  if (fd < 0)
+    FT_FAIL(error, errno == ENOENT ? FT_NOT_FOUND : FT_IO, "'%s': %s", path,
+            strerror(errno));
   ft_status status = map_descriptor(fd, path, map, error);
   close(fd);
   *out = map;

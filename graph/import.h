@@ -45,9 +45,10 @@ typedef struct ft_import_report {
 // as |arena|). External data is read only from beneath the model's folder. Nodes that no
 // output needs are left out. Dims without a name are called "INPUT[axis]".
 // Opsets 6 to 24; IR >= 3. *report is always filled (in |arena|).
-// Errors: IO; REFUSED (malformed, hostile or contradictory: the text names the place);
-// UNSUPPORTED (operators, dtypes or opset; report->unsupported lists all);
-// INVALID_ARGUMENT (unbound dims: the text lists the names; a binding that no dim has).
+// Errors: NOT_FOUND (no such file); IO; REFUSED (malformed, hostile or contradictory: the
+// text names the place); UNSUPPORTED (operators, dtypes or opset; report->unsupported
+// lists all); INVALID_ARGUMENT (unbound dims: the text lists the names; a binding that no
+// dim has).
 FT_MUST_CHECK ft_status ft_import_onnx(const char *path, const ft_import_options *options,
                                        ft_arena *arena, ft_graph **out,
                                        ft_import_report *report, ft_error *error);
