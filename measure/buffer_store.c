@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+enum { IDLE_SHARE = 4 };
+
 void ft_buffer_store_init(ft_buffer_store *store, const ft_allocator *allocator,
                           uint64_t cap_bytes) {
   *store = (ft_buffer_store){.allocator = allocator, .cap_bytes = cap_bytes};
@@ -20,16 +22,19 @@ void ft_buffer_store_fini(ft_buffer_store *store) {
   while (store->first) drop(store, store->first);
 }
 
-// Drops free buffers, oldest first, until |bytes| more fit.
+// Drops the free buffer that was used longest ago; false when all are held.
+static bool drop_oldest(ft_buffer_store *store) {
+  ft_held_buffer *oldest = NULL;
+  for (ft_held_buffer *b = store->first; b; b = b->next)
+    if (!b->holds && (!oldest || b->stamp < oldest->stamp)) oldest = b;
+  if (oldest) drop(store, oldest);
+  return oldest != NULL;
+}
+
 static bool make_room(ft_buffer_store *store, uint64_t bytes) {
   if (bytes > store->cap_bytes) return false;
-  while (store->bytes > store->cap_bytes - bytes) {
-    ft_held_buffer *oldest = NULL;
-    for (ft_held_buffer *b = store->first; b; b = b->next)
-      if (!b->holds && (!oldest || b->stamp < oldest->stamp)) oldest = b;
-    if (!oldest) return false;
-    drop(store, oldest);
-  }
+  while (store->bytes > store->cap_bytes - bytes)
+    if (!drop_oldest(store)) return false;
   return true;
 }
 
@@ -95,4 +100,5 @@ void ft_buffer_store_release_all(ft_buffer_store *store) {
     b->key = 0;
     b->is_filled = false;
   }
+  while (store->bytes > store->cap_bytes / IDLE_SHARE) drop_oldest(store);
 }

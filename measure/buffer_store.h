@@ -2,7 +2,8 @@
 //
 // Inputs are found again by (key, bytes), so a tuning run sends each input once; the
 // rest is reused by size, so their pages stay. What no job holds is dropped, oldest
-// first, when the cap is near. Thread-compatible.
+// first, when it takes over a quarter of the cap, or when a job needs the room.
+// Thread-compatible.
 #ifndef FT_MEASURE_BUFFER_STORE_H
 #define FT_MEASURE_BUFFER_STORE_H
 

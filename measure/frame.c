@@ -158,7 +158,7 @@ static ft_frame_result receive(int socket, const ft_deadline *deadline, ft_arena
     return FT_FRAME_BROKEN;
   }
   uint8_t *data = ft_arena_alloc(arena, out->bytes);
-  if (!data) return broken(text, "out of memory for a frame");
+  if (!data) return FT_FRAME_NO_MEMORY;
   out->data = data;
   return receive_all(socket, data, out->bytes, &out->fd, deadline, text);
 }

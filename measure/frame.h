@@ -17,7 +17,8 @@ typedef enum ft_frame_result {
   FT_FRAME_CLOSED,       // the peer is gone
   FT_FRAME_TIMED_OUT,    // the deadline passed
   FT_FRAME_INTERRUPTED,  // *stop was set
-  FT_FRAME_BROKEN,       // the peer sent nonsense, or our memory is out; see the text
+  FT_FRAME_BROKEN,       // the peer sent nonsense; see the text
+  FT_FRAME_NO_MEMORY,    // ours, for the payload
 } ft_frame_result;
 
 // When to give up waiting.

@@ -139,6 +139,11 @@ static uint64_t read_own_ns(void) {
   return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
 }
 
+void ft_noise_start(ft_noise *noise) {
+  noise->probe_best_ns = 0;
+  ft_noise_open_window(noise, 0);
+}
+
 void ft_noise_open_window(ft_noise *noise, uint32_t index) {
   noise->opened_ns = ft_clock_ns();
   noise->busy_ns = read_busy_ns(noise);

@@ -2,7 +2,7 @@
 //
 // PREEMPTED  ru_nivcsw of a thread that ran the sample grew during it.
 // DRIFT      a fixed chain of arithmetic, run before the sample, took over 10 % longer
-//            than the fastest since the worker began: the clock is lower, or stolen.
+//            than the fastest of this series: the clock is lower, or stolen.
 // FOREIGN    other processes used over a quarter of one of our cpus in the window around
 //            the sample (/proc/stat less our own time; windows of 200 ms, because its
 //            clock ticks every 10 ms).
@@ -26,10 +26,12 @@ void ft_noise_after(ft_noise *noise, uint32_t thread);
 // True when one of the first |threads| was preempted between the two.
 bool ft_noise_was_preempted(const ft_noise *noise, uint32_t threads);
 
-// Runs the probe (some 30 us): true when the clock has drifted.
+// Runs the probe (some 20 us): true when the clock has drifted.
 bool ft_noise_is_drifting(ft_noise *noise);
 
-// Start of a series; then after each sample; then once at the end. Marks flags[i] of the
+// Start of a series: forgets the fastest probe, opens a window at sample 0.
+void ft_noise_start(ft_noise *noise);
+// Start of a window; then after each sample; then once at the end. Marks flags[i] of the
 // samples in a window that turns out foreign.
 void ft_noise_open_window(ft_noise *noise, uint32_t index);
 void ft_noise_pass(ft_noise *noise, uint32_t index, uint8_t *flags);

@@ -5,13 +5,12 @@
 
 static const uint64_t copy_limit_ns = 30000000000u;
 
-// What the worker may need beyond |limit_ns|: one round of each program at the least
-// number of rounds, which nobody knows before.
+// What the worker may need beyond |limit_ns|: the rounds that it runs in any case, each
+// program as long as a trial of it may take.
 static uint64_t compare_deadline(const ft_cpu_runner *runner, uint64_t limit_ns,
                                  uint32_t programs) {
-  uint64_t each = runner->options.trial_limit_ns;
-  uint64_t extra =
-      each < UINT64_MAX / 2 / (programs + 1) ? each * (programs + 1) : UINT64_MAX / 2;
+  uint64_t each = runner->options.trial_limit_ns, runs = (uint64_t)programs * 8;
+  uint64_t extra = each < UINT64_MAX / 2 / runs ? each * runs : UINT64_MAX / 2;
   return ft_runner_until(limit_ns < UINT64_MAX / 2 ? limit_ns + extra : UINT64_MAX);
 }
 

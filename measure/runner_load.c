@@ -28,12 +28,10 @@ ft_status ft_runner_ask(ft_cpu_runner *runner, ft_frame_type type,
     FT_FAIL(error, FT_INVALID_ARGUMENT, "a request of %zu bytes is over the cap of %d",
             payload->length, (int)FT_FRAME_MAX_BYTES);
   ft_deadline deadline = {at_ns, runner->options.stop};
-  ft_worker_ask(&runner->worker, type, payload, pass_fd, &deadline, arena, reply,
-                verdict);
-  if (verdict->outcome == FT_OUTCOME_INTERRUPTED) {
-    ft_worker_kill(&runner->worker);
-    FT_FAIL(error, FT_INTERRUPTED, "stopped during a trial");
-  }
+  ft_frame_result r = ft_worker_ask(&runner->worker, type, payload, pass_fd, &deadline,
+                                    arena, reply, verdict);
+  if (r == FT_FRAME_INTERRUPTED) FT_FAIL(error, FT_INTERRUPTED, "stopped during a trial");
+  FT_OOM_IF(r == FT_FRAME_NO_MEMORY, error);
   return FT_OK;
 }
 
@@ -56,22 +54,31 @@ typedef struct needs {
   uint64_t bytes;
 } needs;
 
-static bool read_needs(ft_wire_reader *in, const ft_program *const *program,
-                       uint32_t count, ft_arena *arena, needs *out) {
-  out->count = ft_wire_count(in, 8);
+static bool read_need(ft_wire_reader *in, const ft_program *const *program,
+                      uint32_t count, const ft_program_buffer **out) {
+  uint32_t p = ft_wire_u32(in), b = ft_wire_u32(in);
+  if (p >= count || b >= program[p]->buffer_count) return false;
+  *out = &program[p]->buffer[b];
+  return (*out)->kind == FT_BUFFER_INPUT;
+}
+
+static ft_status read_needs(const ft_frame *reply, const ft_program *const *program,
+                            uint32_t count, ft_arena *arena, needs *out,
+                            bool *out_is_sane, ft_error *error) {
+  ft_wire_reader in = ft_wire_read(reply->data, reply->bytes);
+  *out = (needs){.count = ft_wire_count(&in, 8)};
   out->buffer = FT_NEW_ARRAY(arena, const ft_program_buffer *, out->count);
   out->offset = FT_NEW_ARRAY(arena, uint64_t, out->count);
-  if (!out->buffer || !out->offset) return false;
+  FT_OOM_IF(!out->buffer || !out->offset, error);
+  *out_is_sane = false;
   for (uint32_t i = 0; i < out->count; i++) {
-    uint32_t p = ft_wire_u32(in), b = ft_wire_u32(in);
-    if (p >= count || b >= program[p]->buffer_count) return false;
-    out->buffer[i] = &program[p]->buffer[b];
-    if (out->buffer[i]->kind != FT_BUFFER_INPUT) return false;
+    if (!read_need(&in, program, count, &out->buffer[i])) return FT_OK;
     out->offset[i] = out->bytes;
     out->bytes += (out->buffer[i]->bytes + FT_EXCHANGE_ALIGN - 1) &
                   ~(uint64_t)(FT_EXCHANGE_ALIGN - 1);
   }
-  return ft_wire_done(in);
+  *out_is_sane = ft_wire_done(&in);
+  return FT_OK;
 }
 
 static ft_status fill(ft_cpu_runner *runner, const needs *n, uint64_t at_ns,
@@ -115,8 +122,9 @@ ft_status ft_runner_load(ft_cpu_runner *runner, const ft_program *const *program
   FT_TRY(ft_runner_ask(runner, FT_FRAME_LOAD, &request, -1, at_ns, arena, &reply, verdict,
                        error));
   if (verdict->outcome != FT_OUTCOME_OK) return FT_OK;
-  needs n = {0};
-  ft_wire_reader in = ft_wire_read(reply.data, reply.bytes);
-  if (!read_needs(&in, program, count, arena, &n)) return nonsense(runner, verdict);
+  needs n;
+  bool is_sane;
+  FT_TRY(read_needs(&reply, program, count, arena, &n, &is_sane, error));
+  if (!is_sane) return nonsense(runner, verdict);
   return n.count ? fill(runner, &n, at_ns, arena, verdict, error) : FT_OK;
 }

@@ -107,7 +107,7 @@ ft_status ft_timing_sample(ft_timing *timing, ft_job *job, const ft_sampling *sa
   series s = {timing, job, is_warm, out_failure};
   ft_sample_source source = {&s, take_sample, now};
   ft_board *board = job->board;
-  ft_noise_open_window(timing->noise, 0);
+  ft_noise_start(timing->noise);
   *out_stop = ft_sample_run(sampling, &source, board->sample_ns, board->sample_flags,
                             timing->room, &board->sample_count);
   ft_noise_close_window(timing->noise, board->sample_count, board->sample_flags);
@@ -159,7 +159,7 @@ ft_status ft_timing_compare(ft_timing *timing, ft_job *job, uint32_t max_rounds,
   ft_rng rng = ft_rng_seed(seed);
   uint64_t start = ft_clock_ns();
   if (!run_each_once(&s)) return FT_OK;
-  ft_noise_open_window(timing->noise, 0);
+  ft_noise_start(timing->noise);
   uint32_t round = 0;
   while (round < max_rounds &&
          (round < FEWEST_ROUNDS || ft_clock_ns() - start < limit_ns)) {

@@ -68,16 +68,24 @@ uint32_t ft_wire_count(ft_wire_reader *reader, size_t item_bytes) {
   return count;
 }
 
-const char *ft_wire_text(ft_wire_reader *reader, ft_arena *arena) {
+const char *ft_wire_text_view(ft_wire_reader *reader, uint32_t *out_length) {
   uint32_t length = ft_wire_count(reader, 1);
   const char *start = (const char *)reader->cursor;
+  *out_length = 0;
   if (reader->failed || memchr(start, '\0', length)) {
     reader->failed = true;
     return "";
   }
+  reader->cursor += length;
+  *out_length = length;
+  return start;
+}
+
+const char *ft_wire_text(ft_wire_reader *reader, ft_arena *arena) {
+  uint32_t length;
+  const char *start = ft_wire_text_view(reader, &length);
   const char *copy = ft_arena_strndup(arena, start, length);
   if (!copy) reader->failed = true;
-  reader->cursor += length;
   return copy ? copy : "";
 }
 

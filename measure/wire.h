@@ -25,7 +25,10 @@ uint64_t ft_wire_u64(ft_wire_reader *reader);
 // A count of items of at least |item_bytes| each: 0 and failed when the rest of the
 // buffer cannot hold that many, so a hostile count never sizes an allocation.
 uint32_t ft_wire_count(ft_wire_reader *reader, size_t item_bytes);
-// A copy in |arena|, never NULL ("" on failure). Text with a NUL inside is refused.
+// The text where it lies, *out_length bytes without a NUL; "" on failure.
+const char *ft_wire_text_view(ft_wire_reader *reader, uint32_t *out_length);
+// A copy in |arena|, never NULL ("" on failure). Text with a NUL inside is
+// refused.
 const char *ft_wire_text(ft_wire_reader *reader, ft_arena *arena);
 // True when everything was read and nothing failed.
 bool ft_wire_done(const ft_wire_reader *reader);

@@ -70,10 +70,11 @@ static ft_status greet(const ft_worker_settings *settings, const volatile int *s
   ft_deadline deadline = {ft_clock_ns() + hello_limit_ns, stop};
   ft_frame frame;
   ft_verdict verdict;
-  ft_worker_ask(worker, FT_FRAME_HELLO, &hello, board_fd, &deadline, arena, &frame,
-                &verdict);
-  if (verdict.outcome == FT_OUTCOME_INTERRUPTED)
+  ft_frame_result r = ft_worker_ask(worker, FT_FRAME_HELLO, &hello, board_fd, &deadline,
+                                    arena, &frame, &verdict);
+  if (r == FT_FRAME_INTERRUPTED)
     FT_FAIL(error, FT_INTERRUPTED, "stopped while a worker started");
+  FT_OOM_IF(r == FT_FRAME_NO_MEMORY, error);
   if (verdict.outcome != FT_OUTCOME_OK)
     FT_FAIL(error, FT_UNAVAILABLE, "worker %s: %s", settings->argv[0], verdict.text);
   ft_wire_reader in = ft_wire_read(frame.data, frame.bytes);
@@ -225,7 +226,8 @@ static void bury(ft_worker_process *worker, ft_frame_result result, const char *
   static const ft_outcome outcomes[] = {[FT_FRAME_CLOSED] = FT_OUTCOME_CRASH,
                                         [FT_FRAME_TIMED_OUT] = FT_OUTCOME_TIMEOUT,
                                         [FT_FRAME_INTERRUPTED] = FT_OUTCOME_INTERRUPTED,
-                                        [FT_FRAME_BROKEN] = FT_OUTCOME_CRASH};
+                                        [FT_FRAME_BROKEN] = FT_OUTCOME_CRASH,
+                                        [FT_FRAME_NO_MEMORY] = FT_OUTCOME_INTERRUPTED};
   verdict->outcome = outcomes[result];
   if (result == FT_FRAME_CLOSED) {
     await_end(worker->pid);
@@ -236,30 +238,31 @@ static void bury(ft_worker_process *worker, ft_frame_result result, const char *
   if (result == FT_FRAME_TIMED_OUT)
     snprintf(verdict->text, sizeof verdict->text, "over the time limit %s step %u",
              phase_text(worker->board->phase), worker->board->step);
-  else if (result == FT_FRAME_INTERRUPTED)
-    snprintf(verdict->text, sizeof verdict->text, "stopped");
-  else
+  if (result == FT_FRAME_BROKEN)
     snprintf(verdict->text, sizeof verdict->text, "the worker broke the protocol: %s",
              why);
   (void)kill_and_reap(worker);
   worker->pid = 0;
 }
 
-static bool read_failure(const ft_frame *reply, ft_arena *arena, ft_verdict *verdict) {
+static bool read_failure(const ft_frame *reply, ft_verdict *verdict) {
   ft_wire_reader in = ft_wire_read(reply->data, reply->bytes);
-  uint32_t outcome = ft_wire_u32(&in);
-  verdict->is_damaged = ft_wire_u8(&in) != 0;
-  const char *text = ft_wire_text(&in, arena);
-  if (!ft_wire_done(&in) || outcome == FT_OUTCOME_OK || outcome >= FT_OUTCOME_COUNT)
+  uint32_t outcome = ft_wire_u32(&in), length;
+  bool is_damaged = ft_wire_u8(&in) != 0;
+  const char *text = ft_wire_text_view(&in, &length);
+  if (!ft_wire_done(&in) || outcome == FT_OUTCOME_OK || outcome >= FT_OUTCOME_COUNT ||
+      length >= sizeof verdict->text)
     return false;
   verdict->outcome = (ft_outcome)outcome;
-  snprintf(verdict->text, sizeof verdict->text, "%s", text);
+  verdict->is_damaged = is_damaged;
+  snprintf(verdict->text, sizeof verdict->text, "%.*s", (int)length, text);
   return true;
 }
 
-void ft_worker_ask(ft_worker_process *worker, ft_frame_type type,
-                   const ft_strbuf *payload, int pass_fd, const ft_deadline *deadline,
-                   ft_arena *arena, ft_frame *reply, ft_verdict *verdict) {
+ft_frame_result ft_worker_ask(ft_worker_process *worker, ft_frame_type type,
+                              const ft_strbuf *payload, int pass_fd,
+                              const ft_deadline *deadline, ft_arena *arena,
+                              ft_frame *reply, ft_verdict *verdict) {
   *verdict = (ft_verdict){.outcome = FT_OUTCOME_OK};
   *reply = (ft_frame){.fd = -1};
   char text[128];
@@ -267,13 +270,13 @@ void ft_worker_ask(ft_worker_process *worker, ft_frame_type type,
                                     pass_fd, deadline, text);
   if (r == FT_FRAME_OK)
     r = ft_frame_receive(worker->socket, deadline, arena, reply, text);
-  if (r != FT_FRAME_OK) {
-    bury(worker, r, text, verdict);
-    return;
-  }
   if (reply->fd >= 0) close(reply->fd);  // no reply carries one
   reply->fd = -1;
-  if (reply->type == FT_FRAME_DONE) return;
-  if (reply->type != FT_FRAME_FAILED || !read_failure(reply, arena, verdict))
-    bury(worker, FT_FRAME_BROKEN, "a reply that is neither done nor failed", verdict);
+  if (r == FT_FRAME_OK && reply->type != FT_FRAME_DONE &&
+      (reply->type != FT_FRAME_FAILED || !read_failure(reply, verdict))) {
+    r = FT_FRAME_BROKEN;
+    snprintf(text, sizeof text, "a reply that is neither done nor failed");
+  }
+  if (r != FT_FRAME_OK) bury(worker, r, text, verdict);
+  return r;
 }

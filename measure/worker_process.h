@@ -45,10 +45,13 @@ void ft_worker_stop(ft_worker_process *worker);
 // SIGKILL to its process group, and reaps it. A stopped one is fine.
 void ft_worker_kill(ft_worker_process *worker);
 
-// Sends |type| and waits for the reply (payload in |arena|). After a verdict other than
-// OK or what the worker itself answered, the worker is gone. |pass_fd| stays yours; -1.
-void ft_worker_ask(ft_worker_process *worker, ft_frame_type type,
-                   const ft_strbuf *payload, int pass_fd, const ft_deadline *deadline,
-                   ft_arena *arena, ft_frame *reply, ft_verdict *verdict);
+// Sends |type| and waits for the reply (payload in |arena|). OK: the worker answered, and
+// lives. Anything else: it is gone, and reaped; *verdict says what the program is blamed
+// for, INTERRUPTED when it is not to blame (stopped, or our memory is out). The board
+// stays readable. |pass_fd| stays yours; -1: none.
+ft_frame_result ft_worker_ask(ft_worker_process *worker, ft_frame_type type,
+                              const ft_strbuf *payload, int pass_fd,
+                              const ft_deadline *deadline, ft_arena *arena,
+                              ft_frame *reply, ft_verdict *verdict);
 
 #endif

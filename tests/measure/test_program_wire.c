@@ -15,7 +15,7 @@ static ft_program_step steps[2];
 static ft_program program;
 
 static void set_up(void) {
-  arena = ft_arena_create(ft_allocator_system());
+  if (!arena) arena = ft_arena_create(ft_allocator_system());
   module = (ft_module){.outcome = FT_OUTCOME_OK,
                        .entry = "ft_g0",
                        .path = "k.so",

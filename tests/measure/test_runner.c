@@ -1,4 +1,5 @@
 #include <dirent.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -321,6 +322,81 @@ Test(measure_runner, the_stop_flag_interrupts_a_trial_and_leaves_no_process) {
   bench_close(&w);
 }
 
+// The pids of our children as text; false when the system does not tell.
+static bool read_children(char *out, size_t room) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+  FILE *file = fopen(path, "re");
+  bool is_there = file && fgets(out, (int)room, file);
+  if (file) fclose(file);
+  return is_there;
+}
+
+static void *kill_worker_soon(void *unused) {
+  (void)unused;
+  char text[256] = "";
+  usleep(300000);
+  if (read_children(text, sizeof text)) kill((pid_t)strtol(text, NULL, 10), SIGKILL);
+  return NULL;
+}
+
+Test(measure_runner, a_worker_killed_in_mid_trial_is_a_crash_with_the_signal) {
+  workbench w = bench_open();
+  pthread_t killer;
+  char text[256];
+  bench_still_works(&w);
+  if (!read_children(text, sizeof text)) cr_skip_test("no /proc/self/task/*/children");
+  cr_assert_eq(pthread_create(&killer, NULL, kill_worker_soon, NULL), 0);
+  ft_trial t = bench_trial(&w, bench_program(&w, "wait_for_ever", 0, 0));
+  pthread_join(killer, NULL);
+  cr_expect_eq(t.outcome, FT_OUTCOME_CRASH, "%s", ft_outcome_text(t.outcome));
+  cr_expect(contains(t.error, "SIGKILL in step 0"), "%s", t.error);
+  bench_still_works(&w);
+  bench_close(&w);
+}
+
+typedef struct limited {
+  int left;
+} limited;
+static void *limited_allocate(void *ctx, size_t size, size_t align) {
+  limited *l = ctx;
+  return l->left-- > 0 ? ft_allocate(ft_allocator_system(), size, align) : NULL;
+}
+static void limited_release(void *ctx, void *block) {
+  (void)ctx;
+  ft_release(ft_allocator_system(), block);
+}
+
+Test(measure_runner, out_of_our_memory_is_an_error_that_blames_nobody) {
+  workbench w = bench_open();
+  // A kilobyte of scalars per step: several blocks of the arena.
+  ft_program *p = bench_program(&w, "scale", 0, 0);
+  ft_module *m = (ft_module *)(uintptr_t)p->step[0].module;
+  int64_t *many = FT_NEW_ARRAY(w.arena, int64_t, 20000);
+  many[0] = 3;
+  many[1] = BENCH_ELEMENTS;
+  m->scalar = many;
+  m->scalar_count = 20000;
+  ft_status status = FT_OUT_OF_MEMORY;
+  int n = 0;
+  for (; status == FT_OUT_OF_MEMORY && n < 100; n++) {
+    limited l = {n};
+    ft_allocator limits = {&l, limited_allocate, limited_release};
+    ft_arena *arena = ft_arena_create(&limits);
+    if (!arena) continue;
+    ft_trial t;
+    status =
+        ft_cpu_runner_trial(w.runner, p, &bench_check, 0, false, arena, &t, &w.error);
+    cr_expect_eq(t.outcome, status == FT_OK ? FT_OUTCOME_OK : FT_OUTCOME_INTERRUPTED,
+                 "%d allocations: %s, %s", n, ft_outcome_text(t.outcome), t.error);
+    ft_arena_destroy(arena);
+  }
+  cr_expect_eq(status, FT_OK, "%s", w.error.text);
+  cr_expect_gt(n, 4);
+  bench_still_works(&w);
+  bench_close(&w);
+}
+
 Test(measure_runner, a_timeout_kills_what_the_kernel_forked_too) {
   workbench w = bench_open_with((ft_runner_options){.check_limit_ns = 3000000000});
   ft_trial t = bench_trial(&w, bench_program(&w, "leave_child", 0, 0));
@@ -372,10 +448,8 @@ Test(measure_runner, the_worker_dies_with_its_runner) {
     // A held write end: the worker inherits nothing, so end of file means we are gone.
     workbench w = bench_open_with((ft_runner_options){.check_limit_ns = UINT64_MAX});
     bench_still_works(&w);
-    char path[64], text[64] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    FILE *file = fopen(path, "re");
-    if (!file || !fgets(text, sizeof text, file)) _exit(1);
+    char text[64] = "";
+    if (!read_children(text, sizeof text)) _exit(1);
     if (write(note[1], text, sizeof text) != sizeof text) _exit(1);
     (void)bench_trial(&w, bench_program(&w, "forever", 0, 0));
     _exit(0);
