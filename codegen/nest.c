@@ -139,7 +139,7 @@ static void cut(ft_nest *nest, int64_t block, int64_t row_length) {
   if (!is_kept) return;
   bool is_tiled = reads_across(nest) && extent >= 2 * TILE;
   int64_t depth = at_least_one(row_length / extent);  // of the reduction at one point
-  int64_t across = block / depth;                      // same work per block
+  int64_t across = block / depth;                     // same work per block
   if (is_tiled) across = TILE;
   across = across / CACHE_LINE * CACHE_LINE;
   if (across < CACHE_LINE) across = CACHE_LINE;

@@ -40,8 +40,7 @@ const char *ft_nest_check(const ft_group_ir *ir, uint64_t vector_axes,
   if (!is_flag(schedule, "non_temporal")) return "non_temporal is not 0 or 1";
   ft_nest_choice choice = choice_of(schedule, vector_axes);
   bool is_clang = ft_schedule_compiler(schedule, target)->is_clang;
-  if (choice.streams && !is_clang)
-    return "non_temporal needs clang";
+  if (choice.streams && !is_clang) return "non_temporal needs clang";
   if (!is_clang && choice.vector * 4 > target->vector_bytes)
     return "gcc takes vectors wider than a register apart";  // and takes minutes for it
   ft_nest nest;
