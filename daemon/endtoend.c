@@ -5,7 +5,6 @@
 
 #include "core/file.h"
 #include "core/log.h"
-#include "daemon/measured_runner.h"
 #include "measure/check.h"
 #include "measure/statistics.h"
 
@@ -90,15 +89,6 @@ static ft_status contender_make(ft_session *s, const ft_search_result *search,
   return FT_OK;
 }
 
-static void key_inputs(ft_contender *c) {
-  ft_program_buffer *buffer = (ft_program_buffer *)c->program.buffer;
-  for (uint32_t i = 0; i < c->program.buffer_count; i++) {
-    if (buffer[i].kind != FT_BUFFER_INPUT) continue;
-    ft_tensor t = {buffer[i].dtype, buffer[i].shape, buffer[i].data, buffer[i].bytes};
-    buffer[i].key = ft_tensor_key(&t);
-  }
-}
-
 ft_status ft_contenders_make(ft_session *s, const ft_search_result *search,
                              const ft_graph *graph, const ft_tensor *input,
                              ft_arena *arena, ft_contender out[FT_PLAN_KINDS],
@@ -117,7 +107,6 @@ ft_status ft_contenders_make(ft_session *s, const ft_search_result *search,
     }
     FT_TRY(contender_make(s, search, p, input, ft_plan_kind_text((ft_plan_kind)kind),
                           arena, c, error));
-    key_inputs(c);
     for (int earlier = 0; earlier < kind; earlier++)
       if (out[earlier].is_present && out[earlier].same_as == (ft_plan_kind)earlier &&
           ft_hash_equal(&out[earlier].plan.hash, &c->plan.hash))

@@ -5,7 +5,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
-#include "graph/inputs.h"
+#include "daemon/input_cache.h"
 #include "measure/check.h"
 
 enum { FULL_CHECK_ELEMENTS = 1 << 16 };
@@ -15,46 +15,60 @@ static const uint64_t reference_limit_ns = 2000000000u;
 struct ft_bench {
   ft_arena *arena;
   ft_workload workload;  // borrowed from the search: only compared, never freed
+  ft_input_cache inputs;
   const ft_tensor *input;
+  const uint64_t *key;  // of each input
   ft_output_check check;
 };
 
-static void bench_close(struct ft_bench *bench) {
-  if (bench->arena) ft_arena_destroy(bench->arena);
-  memset(bench, 0, sizeof *bench);
+static void bench_clear(struct ft_bench *bench) {
+  ft_arena_destroy(bench->arena);
+  bench->arena = NULL;
+}
+
+static ft_status bench_inputs(struct ft_bench *bench, const ft_group *group,
+                              uint64_t seed, ft_error *error) {
+  ft_tensor *input = FT_NEW_ARRAY(bench->arena, ft_tensor, group->input_count);
+  uint64_t *key = FT_NEW_ARRAY(bench->arena, uint64_t, group->input_count);
+  ft_input_recipe *recipe =
+      FT_NEW_ARRAY(bench->arena, ft_input_recipe, group->input_count);
+  FT_OOM_IF(!input || !key || !recipe, error);
+  FT_TRY(ft_group_input_recipes(group, seed, bench->arena, recipe, error));
+  ft_input_cache_make_room(&bench->inputs, bench->workload.read_bytes);
+  for (uint32_t i = 0; i < group->input_count; i++) {
+    uint32_t value = group->input[i];
+    if (recipe[i].elements >= 0) {
+      FT_TRY(ft_input_cache_get(&bench->inputs, &recipe[i],
+                                &group->graph->value[value].shape, &input[i], &key[i],
+                                error));
+      continue;
+    }
+    FT_TRY(ft_graph_constant_data(group->graph, value, bench->arena, &input[i], error));
+    key[i] = ft_content_key(input[i].data, input[i].bytes);
+  }
+  bench->input = input;
+  bench->key = key;
+  return FT_OK;
 }
 
 static ft_status bench_open(struct ft_bench *bench, const ft_workload *workload,
                             uint64_t seed, ft_error *error) {
   if (bench->arena && ft_workload_equal(&bench->workload, workload)) return FT_OK;
-  bench_close(bench);
+  bench_clear(bench);
   bench->arena = ft_arena_create(ft_allocator_system());
   FT_OOM_IF(!bench->arena, error);
   bench->workload = *workload;
-  const ft_group *group = &workload->group;
-  ft_tensor *input = FT_NEW_ARRAY(bench->arena, ft_tensor, group->input_count);
-  FT_OOM_IF(!input, error);
-  FT_TRY(ft_group_random_inputs(group, seed, bench->arena, input, error));
-  bench->input = input;
   ft_group_check *check;
-  FT_TRY(ft_group_check_create(group, input, seed, FULL_CHECK_ELEMENTS,
-                               reference_limit_ns, bench->arena, &check, error));
-  bench->check = ft_group_check_outputs(check);
-  return FT_OK;
-}
-
-uint64_t ft_tensor_key(const ft_tensor *tensor) {
-  uint64_t key = ft_hash64(FT_HASH64_SEED, &tensor->dtype, sizeof tensor->dtype);
-  key = ft_hash64(key, &tensor->shape, sizeof tensor->shape);
-  const unsigned char *p = tensor->data;
-  size_t words = tensor->bytes / 8;
-  for (size_t i = 0; i < words; i++) {
-    uint64_t word;
-    memcpy(&word, p + 8 * i, 8);
-    key = (key ^ word) * 0x9e3779b97f4a7c15ull;
-    key ^= key >> 29;
-  }
-  return ft_hash64(key, p + 8 * words, tensor->bytes - 8 * words);
+  ft_status status = bench_inputs(bench, &workload->group, seed, error);
+  if (status == FT_OK)
+    status =
+        ft_group_check_create(&workload->group, bench->input, seed, FULL_CHECK_ELEMENTS,
+                              reference_limit_ns, bench->arena, &check, error);
+  if (status == FT_OK)
+    bench->check = ft_group_check_outputs(check);
+  else
+    bench_clear(bench);
+  return status;
 }
 
 static ft_program_buffer program_buffer(const ft_graph *graph, uint32_t value) {
@@ -68,8 +82,8 @@ static ft_program_buffer program_buffer(const ft_graph *graph, uint32_t value) {
 }
 
 ft_status ft_group_program(const ft_group *group, const ft_module *module,
-                           const ft_tensor *input, ft_arena *arena, ft_program *out,
-                           ft_error *error) {
+                           const ft_tensor *input, const uint64_t *key, ft_arena *arena,
+                           ft_program *out, ft_error *error) {
   uint32_t count = group->input_count + group->output_count;
   ft_program_buffer *buffer = FT_NEW_ARRAY(arena, ft_program_buffer, count);
   ft_program_step *step = FT_NEW(arena, ft_program_step);
@@ -82,7 +96,7 @@ ft_status ft_group_program(const ft_group *group, const ft_module *module,
     if (is_input) {
       buffer[i].kind = FT_BUFFER_INPUT;
       buffer[i].data = input[i].data;
-      buffer[i].key = ft_tensor_key(&input[i]);
+      buffer[i].key = key[i];
     }
     argument[i] = i;
   }
@@ -144,8 +158,8 @@ static ft_status run_one(ft_measured_runner *r, const ft_measure_request *reques
   } else {
     FT_TRY(bench_open(r->bench, workload, r->seed, error));
     ft_program program;
-    FT_TRY(ft_group_program(&workload->group, module, r->bench->input, r->scratch,
-                            &program, error));
+    FT_TRY(ft_group_program(&workload->group, module, r->bench->input, r->bench->key,
+                            r->scratch, &program, error));
     status = ft_cpu_runner_trial(s->runner, &program, &r->bench->check,
                                  request->beaten_ns, false, r->scratch, &trial, error);
     if (status == FT_INTERRUPTED) trial.outcome = FT_OUTCOME_INTERRUPTED;
@@ -233,11 +247,15 @@ ft_status ft_measured_runner_init(ft_session *session, int64_t run_id, uint64_t 
   out->scratch = ft_arena_create(ft_allocator_system());
   out->bench = FT_NEW(session->arena, struct ft_bench);
   FT_OOM_IF(!out->scratch || !out->bench, error);
+  ft_input_cache_init(&out->bench->inputs, session->target.memory_bytes / 8);
   return FT_OK;
 }
 
 void ft_measured_runner_fini(ft_measured_runner *runner) {
-  if (runner->bench) bench_close(runner->bench);
+  if (runner->bench) {
+    bench_clear(runner->bench);
+    ft_input_cache_fini(&runner->bench->inputs);
+  }
   ft_arena_destroy(runner->scratch);
   memset(runner, 0, sizeof *runner);
 }

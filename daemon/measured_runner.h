@@ -21,12 +21,11 @@ FT_MUST_CHECK ft_status ft_measured_runner_init(ft_session *session, int64_t run
 void ft_measured_runner_fini(ft_measured_runner *runner);
 ft_runner ft_measured_runner_table(ft_measured_runner *runner);
 
-// The one-step program of |group| with |module| over |input|; buffers in |arena|.
+// The one-step program of |group| with |module| over |input|; key[i] is of input i's
+// bytes; buffers in |arena|.
 FT_MUST_CHECK ft_status ft_group_program(const ft_group *group, const ft_module *module,
-                                         const ft_tensor *input, ft_arena *arena,
-                                         ft_program *out, ft_error *error);
-
-// A key for the bytes of |tensor|: equal bytes, dtype and shape give equal keys.
-uint64_t ft_tensor_key(const ft_tensor *tensor);
+                                         const ft_tensor *input, const uint64_t *key,
+                                         ft_arena *arena, ft_program *out,
+                                         ft_error *error);
 
 #endif

@@ -79,8 +79,9 @@ FT_MUST_CHECK ft_status ft_cpu_runner_run(ft_cpu_runner *runner,
 
 // Interleaved comparison: in each round every program runs once, in an order that is
 // drawn anew from |seed|, after a flush. Stops after |max_rounds| or |limit_ns| (at least
-// 5 rounds); one untimed run of each comes first. Buffers of equal kind, size and key are
-// shared. All programs must have run OK. When the worker dies, complete rounds are kept.
+// 9 rounds: with fewer a sign test cannot tell much); one untimed run of each comes
+// first. Buffers of equal kind, size and key are shared. All programs must have run OK.
+// When the worker dies, complete rounds are kept.
 typedef struct ft_compare_result {
   uint32_t rounds, programs;
   const uint64_t *time_ns;  // [round * programs + program]

@@ -5,7 +5,7 @@
 #include "core/clock.h"
 #include "core/rng.h"
 
-enum { FEWEST_ROUNDS = 5, LINE_BYTES = 64 };
+enum { FEWEST_ROUNDS = 9, LINE_BYTES = 64 };
 
 ft_status ft_timing_init(ft_timing *timing, ft_pool *pool, uint64_t flush_bytes,
                          ft_arena *arena, ft_error *error) {

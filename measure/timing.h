@@ -33,7 +33,7 @@ FT_MUST_CHECK ft_status ft_timing_sample(ft_timing *timing, ft_job *job,
                                          ft_stop *out_stop, ft_step_failure *out_failure,
                                          ft_error *error);
 // Rounds of all programs, in an order drawn anew for each; sample [round * programs +
-// program] of the board. At least 5 rounds, then until |max_rounds| or |limit_ns|.
+// program] of the board. At least 9 rounds, then until |max_rounds| or |limit_ns|.
 FT_MUST_CHECK ft_status ft_timing_compare(ft_timing *timing, ft_job *job,
                                           uint32_t max_rounds, uint64_t limit_ns,
                                           uint64_t seed, uint32_t *out_rounds,
