@@ -18,7 +18,8 @@ static bool is_split(const ft_axes *axes, uint32_t axis) {
 }
 
 uint32_t ft_axes_add(ft_axes *axes, int64_t extent) {
-  if (FT_GROW(axes->arena, &axes->axis, axes->count, &axes->capacity)) return FT_AXIS_NONE;
+  if (FT_GROW(axes->arena, &axes->axis, axes->count, &axes->capacity))
+    return FT_AXIS_NONE;
   uint32_t id = axes->count++;
   axes->axis[id] = (ft_axis){extent, id, FT_AXIS_NONE, FT_AXIS_NONE};
   return id;
@@ -91,8 +92,10 @@ static ft_axes_outcome unify_stacks(ft_axes *axes, stack *a, stack *b) {
     if (p > q) x = split(axes, x, q, a);
     if (q > p) y = split(axes, y, p, b);
     if (x == FT_AXIS_NONE || y == FT_AXIS_NONE) return FT_AXES_NO_MEMORY;
-    if (x < y) axes->axis[y].parent = x;
-    else axes->axis[x].parent = y;
+    if (x < y)
+      axes->axis[y].parent = x;
+    else
+      axes->axis[x].parent = y;
   }
   return a->count == b->count ? FT_AXES_OK : FT_AXES_UNEVEN;
 }
@@ -105,7 +108,8 @@ static stack stack_of(const ft_axis_dims *dims) {
   return s;
 }
 
-ft_axes_outcome ft_axes_unify(ft_axes *axes, const ft_axis_dims *a, const ft_axis_dims *b) {
+ft_axes_outcome ft_axes_unify(ft_axes *axes, const ft_axis_dims *a,
+                              const ft_axis_dims *b) {
   stack s = stack_of(a), t = stack_of(b);
   return unify_stacks(axes, &s, &t);
 }

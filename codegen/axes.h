@@ -62,7 +62,8 @@ ft_axes_outcome ft_axes_flatten(const ft_axes *axes, const ft_axis_dims *dims,
                                 ft_axis_list *out);
 // Makes a and b (products must be equal) the same loops. After an error other than OK
 // the axes may be half unified: restore a snapshot.
-ft_axes_outcome ft_axes_unify(ft_axes *axes, const ft_axis_dims *a, const ft_axis_dims *b);
+ft_axes_outcome ft_axes_unify(ft_axes *axes, const ft_axis_dims *a,
+                              const ft_axis_dims *b);
 // The same for one axis of each.
 ft_axes_outcome ft_axes_unify_one(ft_axes *axes, uint32_t a, uint32_t b);
 // True when a leaf occurs twice: the tensor was forced onto its own diagonal.

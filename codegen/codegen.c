@@ -25,7 +25,8 @@ typedef struct emitted {
   ft_kernel kernel;
 } emitted;
 
-// ---- life --------------------------------------------------------------------------------
+// ---- life
+// --------------------------------------------------------------------------------
 
 static ft_status fill(ft_codegen *codegen, const ft_codegen_options *options,
                       ft_error *error) {
@@ -60,8 +61,10 @@ ft_status ft_codegen_create(const ft_codegen_options *options, const ft_target *
   codegen->arena = arena;
   codegen->target = target;
   ft_status status = fill(codegen, options, error);
-  if (status == FT_OK) *out = codegen;
-  else ft_arena_destroy(arena);
+  if (status == FT_OK)
+    *out = codegen;
+  else
+    ft_arena_destroy(arena);
   return status;
 }
 
@@ -69,7 +72,8 @@ void ft_codegen_destroy(ft_codegen *codegen) {
   if (codegen) ft_arena_destroy(codegen->arena);
 }
 
-// ---- match, space, check -----------------------------------------------------------------
+// ---- match, space, check
+// -----------------------------------------------------------------
 
 static const ft_tactic *tactic_named(const ft_codegen *codegen, const char *name) {
   const ft_tactic *tactic = ft_tactic_find(name);
@@ -77,8 +81,8 @@ static const ft_tactic *tactic_named(const ft_codegen *codegen, const char *name
 }
 
 // Keeps |names| sorted by |fits|, best first; equal ones in order of arrival.
-static uint32_t insert_name(const char **names, double *fits, uint32_t count, uint32_t room,
-                            const char *name, double fit) {
+static uint32_t insert_name(const char **names, double *fits, uint32_t count,
+                            uint32_t room, const char *name, double fit) {
   uint32_t at = count;
   while (at > 0 && fits[at - 1] < fit) at--;
   if (at == room) return count;
@@ -173,7 +177,8 @@ static const char *check(void *self, const ft_candidate *candidate, ft_arena *ar
   return ir ? refusal(self, candidate, ir, arena) : reason;
 }
 
-// ---- emit -----------------------------------------------------------------------------------
+// ---- emit
+// -----------------------------------------------------------------------------------
 
 // *reason is set when the candidate cannot work.
 static ft_status make_text(const ft_codegen *codegen, const ft_candidate *candidate,
@@ -204,7 +209,8 @@ static const char *full_text(const ft_candidate *candidate, const emitted *e,
   const char *function = ft_source_function(&e->source, arena);
   if (!schedule || !function) return NULL;
   return ft_arena_printf(arena,
-                         "// fusetune " FT_VERSION ", codegen %d, ABI ft-cpu-1\n"
+                         "// fusetune " FT_VERSION
+                         ", codegen %d, ABI ft-cpu-1\n"
                          "// workload %s\n// tactic %s, schedule %s\n"
                          "// blocks %u, scratch %llu bytes\n%s%s",
                          FT_CODEGEN_VERSION, hash, candidate->tactic, schedule,
@@ -224,14 +230,15 @@ static ft_status emit(void *self, const ft_candidate *candidate, ft_arena *arena
   return FT_OK;
 }
 
-// ---- build -----------------------------------------------------------------------------------
+// ---- build
+// -----------------------------------------------------------------------------------
 
 static ft_static_facts unknown_facts(void) {
   return (ft_static_facts){-1, -1, -1, -1, -1, -1, -1};
 }
 
-static ft_status describe(const ft_candidate *candidate, const emitted *e, ft_arena *arena,
-                          ft_module *out, ft_error *error) {
+static ft_status describe(const ft_candidate *candidate, const emitted *e,
+                          ft_arena *arena, ft_module *out, ft_error *error) {
   out->source = full_text(candidate, e, arena);
   FT_OOM_IF(!out->source, error);
   out->source_hash = ft_hash_bytes(out->source, strlen(out->source));
@@ -258,8 +265,8 @@ static void refuse_module(ft_module *out, const char *reason) {
                      .facts = unknown_facts()};
 }
 
-static ft_status build(void *self, const ft_candidate *candidate, uint32_t count, bool alone,
-                       ft_arena *arena, ft_module *out, ft_error *error) {
+static ft_status build(void *self, const ft_candidate *candidate, uint32_t count,
+                       bool alone, ft_arena *arena, ft_module *out, ft_error *error) {
   ft_codegen *codegen = self;
   ft_source *source = FT_NEW_ARRAY(arena, ft_source, count);
   uint32_t *of = FT_NEW_ARRAY(arena, uint32_t, count);

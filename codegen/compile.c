@@ -13,11 +13,11 @@
 
 enum { PACK = 32, MAX_ARGUMENTS = 32, LOG_BYTES = 64 << 10 };
 
-#define SIGNATURE                                                      \
-  "(void *const *buffers, const int64_t *scalars, uint32_t block, "    \
+#define SIGNATURE                                                   \
+  "(void *const *buffers, const int64_t *scalars, uint32_t block, " \
   "uint32_t thread, void *scratch)"
 
-#define COMMON_FLAGS \
+#define COMMON_FLAGS                                                                   \
   "-O3 -march=native -fopenmp-simd -fno-math-errno -ffp-contract=fast -std=c11 -fPIC " \
   "-shared -s -w"
 #define WIDE_FLAG " -mprefer-vector-width=512"
@@ -38,12 +38,13 @@ typedef struct batch {
   uint32_t count;
   ft_arena *arena;
   ft_object *out;
-  const char **path;   // [count] where each object belongs
+  const char **path;  // [count] where each object belongs
   const char *temporary;
   uint32_t units_made;
 } batch;
 
-// ---- sources ----------------------------------------------------------------------------
+// ---- sources
+// ----------------------------------------------------------------------------
 
 bool ft_source_seal(ft_source *source, ft_arena *arena) {
   const char *text = ft_arena_printf(arena, "%s%s", source->prelude, source->body);
@@ -56,7 +57,8 @@ bool ft_source_seal(ft_source *source, ft_arena *arena) {
 }
 
 const char *ft_source_function(const ft_source *source, ft_arena *arena) {
-  return ft_arena_printf(arena, "int32_t %s" SIGNATURE " %s", source->entry, source->body);
+  return ft_arena_printf(arena, "int32_t %s" SIGNATURE " %s", source->entry,
+                         source->body);
 }
 
 const char *ft_compile_flags(const ft_compiler *compiler, const ft_target *target) {
@@ -65,16 +67,17 @@ const char *ft_compile_flags(const ft_compiler *compiler, const ft_target *targe
   return is_wide ? COMMON_FLAGS GCC_FLAG WIDE_FLAG : COMMON_FLAGS GCC_FLAG;
 }
 
-// ---- the cache ------------------------------------------------------------------------------
+// ---- the cache
+// ------------------------------------------------------------------------------
 
 static const char *object_path(const batch *b, const ft_source *s) {
   char hex[FT_HASH_HEX + 1];
   ft_hash_hex(&s->body_hash, hex);
   const ft_target *t = b->options->target;
   const char *key = ft_arena_printf(
-      b->arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s", hex, s->compiler->name, s->compiler->version,
-      ft_compile_flags(s->compiler, t), t->device ? t->device : "", t->isa ? t->isa : "",
-      b->options->alone ? "alone" : "packed");
+      b->arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s", hex, s->compiler->name,
+      s->compiler->version, ft_compile_flags(s->compiler, t), t->device ? t->device : "",
+      t->isa ? t->isa : "", b->options->alone ? "alone" : "packed");
   if (!key) return NULL;
   ft_hash hash = ft_hash_bytes(key, strlen(key));
   ft_hash_hex(&hash, hex);
@@ -97,7 +100,8 @@ static ft_status publish(const batch *b, const char *from, const char *to, uint3
   return FT_OK;
 }
 
-// ---- units ------------------------------------------------------------------------------------
+// ---- units
+// ------------------------------------------------------------------------------------
 
 static const char *unit_text(const batch *b, const unit *u) {
   ft_strbuf functions = ft_strbuf_init(b->arena);
@@ -112,11 +116,13 @@ static const char *unit_text(const batch *b, const unit *u) {
 }
 
 static bool fill_arguments(batch *b, unit *u) {
-  char *flags = ft_arena_strdup(b->arena, ft_compile_flags(u->compiler, b->options->target));
+  char *flags =
+      ft_arena_strdup(b->arena, ft_compile_flags(u->compiler, b->options->target));
   if (!flags) return false;
   uint32_t n = 0;
   u->argv[n++] = u->compiler->path;
-  for (char *save = NULL, *w = strtok_r(flags, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+  for (char *save = NULL, *w = strtok_r(flags, " ", &save); w;
+       w = strtok_r(NULL, " ", &save)) {
     FT_ASSERT(n < MAX_ARGUMENTS - 8);
     u->argv[n++] = w;
   }
@@ -143,7 +149,8 @@ static ft_status prepare_unit(batch *b, unit *u, ft_error *error) {
   return ft_file_write(u->c_path, text, strlen(text), error);
 }
 
-static ft_status take_unit(batch *b, const unit *u, const ft_process *p, ft_error *error) {
+static ft_status take_unit(batch *b, const unit *u, const ft_process *p,
+                           ft_error *error) {
   const char *log = ft_file_read(u->log_path, LOG_BYTES, b->arena);
   ft_outcome outcome = p->timed_out        ? FT_OUTCOME_TIMEOUT
                        : p->exit_code == 0 ? FT_OUTCOME_OK
@@ -168,11 +175,13 @@ static ft_status run_units(batch *b, unit *units, uint32_t count, ft_error *erro
     process[i].log_path = units[i].log_path;
   }
   FT_TRY(ft_process_run(process, count, b->options->jobs, b->options->limit_ns, error));
-  for (uint32_t i = 0; i < count; i++) FT_TRY(take_unit(b, &units[i], &process[i], error));
+  for (uint32_t i = 0; i < count; i++)
+    FT_TRY(take_unit(b, &units[i], &process[i], error));
   return FT_OK;
 }
 
-// ---- a batch --------------------------------------------------------------------------------------
+// ---- a batch
+// --------------------------------------------------------------------------------------
 
 // The first source that is built to the same object.
 static uint32_t first_like(const batch *b, uint32_t index) {
@@ -182,12 +191,14 @@ static uint32_t first_like(const batch *b, uint32_t index) {
 }
 
 // Units of |pack| at most, one compiler each, of the sources that |is_wanted|.
-static uint32_t divide(const batch *b, const bool *is_wanted, uint32_t pack, unit *units) {
+static uint32_t divide(const batch *b, const bool *is_wanted, uint32_t pack,
+                       unit *units) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < b->count; i++) {
     if (!is_wanted[i]) continue;
     uint32_t u = 0;
-    while (u < count && (units[u].compiler != b->source[i].compiler || units[u].count == pack))
+    while (u < count &&
+           (units[u].compiler != b->source[i].compiler || units[u].count == pack))
       u++;
     if (u == count) units[count++] = (unit){.compiler = b->source[i].compiler};
     units[u].source[units[u].count++] = i;
@@ -195,7 +206,8 @@ static uint32_t divide(const batch *b, const bool *is_wanted, uint32_t pack, uni
   return count;
 }
 
-static ft_status build_wanted(batch *b, bool *is_wanted, uint32_t wanted, ft_error *error) {
+static ft_status build_wanted(batch *b, bool *is_wanted, uint32_t wanted,
+                              ft_error *error) {
   unit *units = FT_NEW_ARRAY(b->arena, unit, wanted);
   FT_OOM_IF(!units, error);
   uint32_t jobs = b->options->jobs ? b->options->jobs : 1;

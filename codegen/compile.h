@@ -17,8 +17,8 @@
 // A kernel's text. |body| starts with its brace.
 typedef struct ft_source {
   const char *prelude, *body;
-  const char *entry;    // ft_k.. from body_hash
-  ft_hash body_hash;    // of prelude and body
+  const char *entry;  // ft_k.. from body_hash
+  ft_hash body_hash;  // of prelude and body
   const ft_compiler *compiler;
 } ft_source;
 
@@ -26,7 +26,7 @@ typedef struct ft_object {
   ft_outcome outcome;  // OK, COMPILE_ERROR, TIMEOUT
   const char *path;    // "" unless OK
   const char *log;
-  uint64_t build_ns;   // 0 from the cache
+  uint64_t build_ns;  // 0 from the cache
 } ft_object;
 
 typedef struct ft_compile_options {

@@ -140,8 +140,10 @@ ft_status ft_compilers_find(ft_arena *arena, ft_compiler out[FT_MAX_COMPILERS],
   FT_TRY(status);
   const char *only = getenv("FUSETUNE_CC");
   if (!f->count && only && *only)
-    FT_FAIL(error, FT_UNAVAILABLE, "FUSETUNE_CC names %s, which is no working compiler", only);
+    FT_FAIL(error, FT_UNAVAILABLE, "FUSETUNE_CC names %s, which is no working compiler",
+            only);
   qsort(f->found, f->count, sizeof *f->found, by_preference);
-  for (uint32_t i = 0; i < f->count && i < FT_MAX_COMPILERS; i++) out[(*out_count)++] = f->found[i];
+  for (uint32_t i = 0; i < f->count && i < FT_MAX_COMPILERS; i++)
+    out[(*out_count)++] = f->found[i];
   return FT_OK;
 }

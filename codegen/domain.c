@@ -33,13 +33,15 @@ static const char *shape_text(const builder *b, const ft_shape *shape) {
   return ft_shape_text(shape, b->arena);
 }
 
-static bool took(builder *b, ft_axes_outcome outcome, const ft_shape *x, const ft_shape *y) {
+static bool took(builder *b, ft_axes_outcome outcome, const ft_shape *x,
+                 const ft_shape *y) {
   if (outcome == FT_AXES_OK) return true;
   if (outcome == FT_AXES_NO_MEMORY) {
     b->no_memory = true;
     return false;
   }
-  const char *why = outcome == FT_AXES_UNEVEN ? "have no common axes" : "need too many axes";
+  const char *why =
+      outcome == FT_AXES_UNEVEN ? "have no common axes" : "need too many axes";
   return refuse(b, ft_arena_printf(b->arena, "%s and %s %s", shape_text(b, x),
                                    shape_text(b, y), why));
 }
@@ -62,8 +64,9 @@ static bool add_input(builder *b, ft_domain_step *s, uint32_t i) {
   if (!add_shape(b, &value->shape, &s->input[i])) return false;
   if (s->is_external[i]) return true;
   const ft_shape *root = &graph->value[value->root].shape;
-  return took(b, ft_axes_unify(&b->domain->axes, &b->domain->step[from].output, &s->input[i]),
-              root, &value->shape);
+  return took(
+      b, ft_axes_unify(&b->domain->axes, &b->domain->step[from].output, &s->input[i]),
+      root, &value->shape);
 }
 
 static bool relate_one(builder *b, ft_domain_step *s, uint32_t i, uint32_t in,
@@ -109,7 +112,8 @@ static bool add_step(builder *b, uint32_t primitive) {
   return true;
 }
 
-// ---- what would be good -----------------------------------------------------------------
+// ---- what would be good
+// -----------------------------------------------------------------
 
 // -1: out of memory, 0: fine, 1: a value sits on its own diagonal.
 static int has_diagonal(const builder *b) {

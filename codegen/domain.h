@@ -8,11 +8,11 @@
 // One primitive of the group. Values without elements have |is_empty| and no axes.
 typedef struct ft_domain_step {
   const ft_primitive *primitive;
-  bool is_empty;           // its output has no elements
-  bool is_constant;        // a reduction of nothing
+  bool is_empty;     // its output has no elements
+  bool is_constant;  // a reduction of nothing
   ft_axis_dims output;
-  ft_axis_dims input[3];   // as read, before broadcasting to the output
-  bool is_external[3];     // input i comes from outside (immediates included)
+  ft_axis_dims input[3];  // as read, before broadcasting to the output
+  bool is_external[3];    // input i comes from outside (immediates included)
 } ft_domain_step;
 
 typedef struct ft_domain {

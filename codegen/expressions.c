@@ -16,9 +16,13 @@ static const struct {
     [FT_BOOL] = {"b8", "uint8_t"},
 };
 
-const char *ft_expression_type(ft_dtype dtype) { return types[dtype].vector; }
+const char *ft_expression_type(ft_dtype dtype) {
+  return types[dtype].vector;
+}
 
-const char *ft_expression_c_type(ft_dtype dtype) { return types[dtype].c; }
+const char *ft_expression_c_type(ft_dtype dtype) {
+  return types[dtype].c;
+}
 
 const char *ft_expression_text(ft_op op, ft_dtype dtype) {
   if (!types[dtype].vector) return NULL;

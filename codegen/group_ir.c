@@ -84,10 +84,8 @@ static uint32_t add_constant(builder *b, ft_dtype dtype, double number, int64_t 
 
 static uint32_t add_compute(builder *b, ft_op op, ft_dtype dtype, uint32_t count,
                             const uint32_t *operand) {
-  ft_node node = {.kind = FT_NODE_COMPUTE,
-                  .op = op,
-                  .dtype = dtype,
-                  .operand_count = (uint8_t)count};
+  ft_node node = {
+      .kind = FT_NODE_COMPUTE, .op = op, .dtype = dtype, .operand_count = (uint8_t)count};
   memcpy(node.operand, operand, count * sizeof *operand);
   ft_dtype last = b->ir->node[operand[count - 1]].dtype;
   if (!ft_expression_text(op, last))
@@ -137,7 +135,8 @@ static uint32_t add_load(builder *b, const ft_domain_step *s, uint32_t i) {
 
 static uint32_t add_immediate(builder *b, uint32_t value) {
   ft_tensor tensor;
-  ft_status status = ft_graph_constant_data(b->group->graph, value, b->arena, &tensor, NULL);
+  ft_status status =
+      ft_graph_constant_data(b->group->graph, value, b->arena, &tensor, NULL);
   if (status != FT_OK) {
     b->no_memory = true;
     return 0;
@@ -161,10 +160,14 @@ static uint32_t add_identity(builder *b, ft_op op, ft_dtype dtype) {
   bool is_wide = dtype == FT_I64;
   int64_t low = is_wide ? INT64_MIN : INT32_MIN, high = is_wide ? INT64_MAX : INT32_MAX;
   switch (op) {
-    case FT_OP_REDUCE_MAX: return add_constant(b, dtype, -INFINITY, low);
-    case FT_OP_REDUCE_MIN: return add_constant(b, dtype, INFINITY, high);
-    case FT_OP_REDUCE_PROD: return add_constant(b, dtype, 1, 1);
-    default: return add_constant(b, dtype, 0, 0);
+    case FT_OP_REDUCE_MAX:
+      return add_constant(b, dtype, -INFINITY, low);
+    case FT_OP_REDUCE_MIN:
+      return add_constant(b, dtype, INFINITY, high);
+    case FT_OP_REDUCE_PROD:
+      return add_constant(b, dtype, 1, 1);
+    default:
+      return add_constant(b, dtype, 0, 0);
   }
 }
 
@@ -186,7 +189,8 @@ static uint32_t add_reduce(builder *b, const ft_domain_step *s, uint32_t operand
   return add_node(b, node);
 }
 
-// ---- powers by known exponents ----------------------------------------------------------
+// ---- powers by known exponents
+// ----------------------------------------------------------
 
 // The square root that pow means: +0 for -0 and +inf for -inf.
 static uint32_t half_power(builder *b, uint32_t a) {
@@ -216,7 +220,8 @@ static uint32_t add_pow(builder *b, uint32_t a, uint32_t exponent) {
   return binary(b, FT_OP_POW, dtype, a, exponent);
 }
 
-// ---- primitives ---------------------------------------------------------------------------
+// ---- primitives
+// ---------------------------------------------------------------------------
 
 static uint32_t add_primitive(builder *b, const ft_domain_step *s) {
   const ft_primitive *p = s->primitive;
@@ -237,7 +242,8 @@ static uint32_t add_primitive(builder *b, const ft_domain_step *s) {
 static void add_outputs(builder *b) {
   const ft_group *group = b->group;
   for (uint32_t i = 0; i < group->output_count; i++) {
-    const ft_domain_step *s = &b->domain.step[ft_domain_find(&b->domain, group->output[i])];
+    const ft_domain_step *s =
+        &b->domain.step[ft_domain_find(&b->domain, group->output[i])];
     if (s->is_empty) continue;
     const ft_value *value = &group->graph->value[group->output[i]];
     ft_output *out = &b->ir->output[b->ir->output_count++];
@@ -249,7 +255,8 @@ static void add_outputs(builder *b) {
   }
 }
 
-// ---- collapsing -------------------------------------------------------------------------------
+// ---- collapsing
+// -------------------------------------------------------------------------------
 
 static bool both_or_neither(uint64_t mask, uint32_t a, uint32_t b) {
   return (mask >> a & 1) == (mask >> b & 1);
@@ -315,7 +322,8 @@ static bool merge_some(ft_group_ir *ir) {
   return false;
 }
 
-// ---- the whole -------------------------------------------------------------------------------
+// ---- the whole
+// -------------------------------------------------------------------------------
 
 // Keeps what an output needs, in order.
 static void prune(builder *b, bool *is_live, uint32_t *renumbered) {

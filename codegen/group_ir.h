@@ -37,11 +37,11 @@ typedef struct ft_node {
   uint64_t mask;  // axes that the value depends on, a bit each
   uint8_t operand_count;
   uint32_t operand[3];
-  ft_access access;      // LOAD
-  int64_t bits;          // CONSTANT: of the double for floats, the integer for others
-  uint64_t reduced;      // REDUCE: axes
-  uint64_t domain;       // REDUCE: axes of the operand's shape; |mask| is within it
-  uint32_t level;        // reductions on the longest way here, itself included
+  ft_access access;  // LOAD
+  int64_t bits;      // CONSTANT: of the double for floats, the integer for others
+  uint64_t reduced;  // REDUCE: axes
+  uint64_t domain;   // REDUCE: axes of the operand's shape; |mask| is within it
+  uint32_t level;    // reductions on the longest way here, itself included
 } ft_node;
 
 typedef struct ft_output {
@@ -55,14 +55,14 @@ typedef struct ft_group_ir {
   uint32_t axis_count, node_count, output_count;
   int64_t extent[FT_MAX_AXES];
   ft_node *node;
-  ft_output *output;    // those with elements
-  uint64_t reduced;     // union over the reductions
-  uint32_t levels;      // of the deepest reduction
-  uint64_t bytes;       // read and written
+  ft_output *output;  // those with elements
+  uint64_t reduced;   // union over the reductions
+  uint32_t levels;    // of the deepest reduction
+  uint64_t bytes;     // read and written
 } ft_group_ir;
 
-// Builds the IR of |workload| in |arena|. *out is NULL when it has none; then *reason says
-// why ("6x4 viewed as 8x3 has no common axes"). OUT_OF_MEMORY.
+// Builds the IR of |workload| in |arena|. *out is NULL when it has none; then *reason
+// says why ("6x4 viewed as 8x3 has no common axes"). OUT_OF_MEMORY.
 FT_MUST_CHECK ft_status ft_group_ir_make(const ft_workload *workload, ft_arena *arena,
                                          ft_group_ir **out, const char **reason,
                                          ft_error *error);

@@ -45,15 +45,19 @@ uint32_t ft_kir_scratch(ft_kir *kir, ft_dtype dtype, int64_t count) {
 
 static ft_kir_stmt *statement(ft_kir *kir, ft_kir_kind kind) {
   ft_kir_stmt *stmt = FT_NEW(kir->arena, ft_kir_stmt);
-  if (!stmt) kir->failed = true;
-  else stmt->kind = kind;
+  if (!stmt)
+    kir->failed = true;
+  else
+    stmt->kind = kind;
   return stmt;
 }
 
 void ft_kir_append(ft_kir_block *at, ft_kir_stmt *stmt) {
   if (!stmt) return;
-  if (at->last) at->last->next = stmt;
-  else at->first = stmt;
+  if (at->last)
+    at->last->next = stmt;
+  else
+    at->first = stmt;
   at->last = stmt;
 }
 
@@ -66,11 +70,10 @@ static uint32_t allocate(ft_kir *kir, ft_kir_block *at, ft_kir_buffer buffer) {
 }
 
 uint32_t ft_kir_shared(ft_kir *kir, ft_kir_block *at, ft_dtype dtype, int64_t count) {
-  return allocate(kir, at,
-                  (ft_kir_buffer){.space = FT_KIR_SHARED,
-                                  .dtype = dtype,
-                                  .count = count,
-                                  .is_written = true});
+  return allocate(
+      kir, at,
+      (ft_kir_buffer){
+          .space = FT_KIR_SHARED, .dtype = dtype, .count = count, .is_written = true});
 }
 
 uint32_t ft_kir_register(ft_kir *kir, ft_kir_block *at, ft_kir_type type) {
@@ -112,13 +115,20 @@ bool ft_kir_is_number(const ft_kir *kir, ft_kir_id id, int64_t *out) {
 
 static int64_t folded(ft_kir_op op, int64_t a, int64_t b) {
   switch (op) {
-    case FT_KIR_IADD: return a + b;
-    case FT_KIR_ISUB: return a - b;
-    case FT_KIR_IMUL: return a * b;
-    case FT_KIR_IDIV: return a / b;
-    case FT_KIR_IMOD: return a % b;
-    case FT_KIR_IMIN: return a < b ? a : b;
-    default: return a < b;
+    case FT_KIR_IADD:
+      return a + b;
+    case FT_KIR_ISUB:
+      return a - b;
+    case FT_KIR_IMUL:
+      return a * b;
+    case FT_KIR_IDIV:
+      return a / b;
+    case FT_KIR_IMOD:
+      return a % b;
+    case FT_KIR_IMIN:
+      return a < b ? a : b;
+    default:
+      return a < b;
   }
 }
 
@@ -132,10 +142,9 @@ ft_kir_id ft_kir_index(ft_kir *kir, ft_kir_op op, ft_kir_id a, ft_kir_id b) {
   if ((op == FT_KIR_IMUL || op == FT_KIR_IDIV) && has_y && y == 1) return a;
   if (op == FT_KIR_IMUL && has_x && x == 1) return b;
   if (op == FT_KIR_IMOD && has_y && y == 1) return ft_kir_number(kir, 0);
-  return add_value(kir, (ft_kir_value){.op = op,
-                                       .type = index_type,
-                                       .operand = {a, b},
-                                       .operand_count = 2});
+  return add_value(
+      kir, (ft_kir_value){
+               .op = op, .type = index_type, .operand = {a, b}, .operand_count = 2});
 }
 
 ft_kir_id ft_kir_let(ft_kir *kir, ft_kir_block *at, ft_kir_id index) {
@@ -228,7 +237,8 @@ ft_kir_id ft_kir_shuffle(ft_kir *kir, ft_kir_block *at, ft_kir_id a, int64_t mas
                             .level = FT_KIR_PER_THREAD});
 }
 
-// ---- statements -------------------------------------------------------------------------
+// ---- statements
+// -------------------------------------------------------------------------
 
 void ft_kir_store(ft_kir *kir, ft_kir_block *at, uint32_t buffer, ft_kir_id value,
                   ft_kir_id index, int64_t stride, ft_kir_hint hint) {
@@ -266,9 +276,10 @@ ft_kir_stmt *ft_kir_for(ft_kir *kir, ft_kir_loop loop, ft_kir_id begin, ft_kir_i
   stmt->begin = begin;
   stmt->end = end;
   stmt->step = step;
-  stmt->value = add_value(kir, (ft_kir_value){.op = FT_KIR_LOOP,
-                                              .type = index_type,
-                                              .level = loop_level(kir, loop, begin, end)});
+  stmt->value =
+      add_value(kir, (ft_kir_value){.op = FT_KIR_LOOP,
+                                    .type = index_type,
+                                    .level = loop_level(kir, loop, begin, end)});
   return stmt;
 }
 

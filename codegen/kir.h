@@ -31,11 +31,11 @@ typedef enum ft_kir_space {
 typedef struct ft_kir_buffer {
   ft_kir_space space;
   ft_dtype dtype;
-  uint16_t lanes;      // registers
-  int64_t count;       // elements (registers: 1)
-  uint32_t argument;   // global: position in the ABI's buffers
+  uint16_t lanes;     // registers
+  int64_t count;      // elements (registers: 1)
+  uint32_t argument;  // global: position in the ABI's buffers
   bool is_written;
-  uint64_t offset;     // scratch: bytes from its start, set by ft_kir_scratch
+  uint64_t offset;  // scratch: bytes from its start, set by ft_kir_scratch
 } ft_kir_buffer;
 
 typedef enum ft_kir_op {
@@ -61,7 +61,11 @@ typedef enum ft_kir_op {
 } ft_kir_op;
 
 // Who may hold a different value.
-typedef enum ft_kir_level { FT_KIR_SAME, FT_KIR_PER_BLOCK, FT_KIR_PER_THREAD } ft_kir_level;
+typedef enum ft_kir_level {
+  FT_KIR_SAME,
+  FT_KIR_PER_BLOCK,
+  FT_KIR_PER_THREAD
+} ft_kir_level;
 
 typedef struct ft_kir_value {
   ft_kir_op op;
@@ -173,8 +177,9 @@ ft_kir_stmt *ft_kir_for(ft_kir *kir, ft_kir_loop loop, ft_kir_id begin, ft_kir_i
 ft_kir_stmt *ft_kir_if(ft_kir *kir, ft_kir_id condition);
 void ft_kir_append(ft_kir_block *at, ft_kir_stmt *stmt);
 
-// ---- checking ---------------------------------------------------------------------------
-// NULL when the kernel is well formed, else what is wrong, in the kernel's arena:
+// ---- checking
+// --------------------------------------------------------------------------- NULL when
+// the kernel is well formed, else what is wrong, in the kernel's arena:
 //  1. every element is used after its Let, in scope; loop variables inside their loop;
 //  2. dtypes and lanes of operands, loads and stores agree; lanes are powers of two;
 //  3. buffers are used in scope, written only when writable;

@@ -4,22 +4,25 @@
 
 typedef struct verifier {
   ft_kir *kir;
-  bool *is_defined;   // [value_count]
-  bool *is_open;      // [buffer_count] allocated and in scope
-  uint32_t depth;     // loops around
+  bool *is_defined;  // [value_count]
+  bool *is_open;     // [buffer_count] allocated and in scope
+  uint32_t depth;    // loops around
   bool in_grid, in_thread;
-  bool diverges;      // threads of a block may disagree on being here
+  bool diverges;  // threads of a block may disagree on being here
   const char *wrong;
 } verifier;
 
-#define FAIL(v, ...) ((v)->wrong = fail((v), ft_arena_printf((v)->kir->arena, __VA_ARGS__)))
+#define FAIL(v, ...) \
+  ((v)->wrong = fail((v), ft_arena_printf((v)->kir->arena, __VA_ARGS__)))
 
 static const char *fail(verifier *v, const char *text) {
   if (v->wrong) return v->wrong;
   return text ? text : "out of memory";
 }
 
-static bool is_power_of_two(uint32_t n) { return n && !(n & (n - 1)); }
+static bool is_power_of_two(uint32_t n) {
+  return n && !(n & (n - 1));
+}
 
 // Elements and loop variables must be there; index expressions are walked.
 static void check_use(verifier *v, ft_kir_id id) {
@@ -37,8 +40,7 @@ static void check_use(verifier *v, ft_kir_id id) {
 
 static void check_index(verifier *v, ft_kir_id id) {
   check_use(v, id);
-  if (!v->wrong && v->kir->value[id].type.lanes)
-    FAIL(v, "value %u is no index", id);
+  if (!v->wrong && v->kir->value[id].type.lanes) FAIL(v, "value %u is no index", id);
 }
 
 static void check_buffer(verifier *v, uint32_t id, ft_kir_type type) {
@@ -76,7 +78,8 @@ static void check_primitive(verifier *v, ft_kir_id id) {
 
 static void check_element(verifier *v, ft_kir_id id) {
   const ft_kir_value *value = &v->kir->value[id];
-  if (!is_power_of_two(value->type.lanes)) FAIL(v, "value %u has %u lanes", id, value->type.lanes);
+  if (!is_power_of_two(value->type.lanes))
+    FAIL(v, "value %u has %u lanes", id, value->type.lanes);
   if (value->op == FT_KIR_LOAD) {
     check_index(v, value->operand[0]);
     check_buffer(v, value->buffer, value->type);
@@ -87,7 +90,8 @@ static void check_element(verifier *v, ft_kir_id id) {
     uint32_t lanes = v->kir->value[value->operand[i]].type.lanes;
     bool changes = value->op == FT_KIR_SPLAT || value->op == FT_KIR_FOLD;
     if (!v->wrong && (lanes == 0 || (!changes && lanes != value->type.lanes)))
-      FAIL(v, "value %u: operand %u has %u lanes, not %u", id, i, lanes, value->type.lanes);
+      FAIL(v, "value %u: operand %u has %u lanes, not %u", id, i, lanes,
+           value->type.lanes);
   }
   if (v->wrong) return;
   if (value->op == FT_KIR_PRIMITIVE) check_primitive(v, id);
@@ -136,8 +140,10 @@ static void check_for(verifier *v, const ft_kir_stmt *s) {
   verifier inner = *v;
   inner.depth++;
   if (s->loop == FT_KIR_GRID) inner.in_grid = true;
-  if (s->loop == FT_KIR_THREAD) inner.in_thread = true;
-  else if (v->kir->value[s->value].level == FT_KIR_PER_THREAD) inner.diverges = true;
+  if (s->loop == FT_KIR_THREAD)
+    inner.in_thread = true;
+  else if (v->kir->value[s->value].level == FT_KIR_PER_THREAD)
+    inner.diverges = true;
   v->is_defined[s->value] = true;
   check_block(&inner, &s->body);
   v->is_defined[s->value] = false;
@@ -157,16 +163,27 @@ static void check_if(verifier *v, const ft_kir_stmt *s) {
 
 static void check_stmt(verifier *v, const ft_kir_stmt *s) {
   switch (s->kind) {
-    case FT_KIR_LET: check_let(v, s->value); break;
-    case FT_KIR_FOR: check_for(v, s); break;
-    case FT_KIR_IF: check_if(v, s); break;
-    case FT_KIR_STORE: check_store(v, s); break;
-    case FT_KIR_ALLOC: v->is_open[s->buffer] = true; break;
+    case FT_KIR_LET:
+      check_let(v, s->value);
+      break;
+    case FT_KIR_FOR:
+      check_for(v, s);
+      break;
+    case FT_KIR_IF:
+      check_if(v, s);
+      break;
+    case FT_KIR_STORE:
+      check_store(v, s);
+      break;
+    case FT_KIR_ALLOC:
+      v->is_open[s->buffer] = true;
+      break;
     case FT_KIR_BARRIER:
       if (!v->in_thread || v->diverges)
         FAIL(v, "a barrier where not all threads of a block meet");
       break;
-    case FT_KIR_FENCE: break;
+    case FT_KIR_FENCE:
+      break;
   }
 }
 

@@ -8,7 +8,9 @@ static uint64_t all_axes(const ft_group_ir *ir) {
   return ir->axis_count == 64 ? UINT64_MAX : ((uint64_t)1 << ir->axis_count) - 1;
 }
 
-static uint64_t bit(uint32_t axis) { return (uint64_t)1 << axis; }
+static uint64_t bit(uint32_t axis) {
+  return (uint64_t)1 << axis;
+}
 
 // ---- legality -----------------------------------------------------------------------
 
@@ -80,7 +82,8 @@ static double axis_reach(const ft_group_ir *ir, uint32_t axis) {
   for (uint32_t i = 0; i < ir->output_count; i++)
     reach += 2.0 * (double)ir->output[i].access.stride[axis];
   for (uint32_t i = 0; i < ir->node_count; i++) {
-    if (ir->node[i].kind == FT_NODE_LOAD) reach += (double)ir->node[i].access.stride[axis];
+    if (ir->node[i].kind == FT_NODE_LOAD)
+      reach += (double)ir->node[i].access.stride[axis];
   }
   return reach;
 }
@@ -97,7 +100,8 @@ static uint32_t order_axes(const ft_group_ir *ir, uint64_t mask, uint32_t *out) 
   return count;
 }
 
-// ---- the plan -----------------------------------------------------------------------------
+// ---- the plan
+// -----------------------------------------------------------------------------
 
 static uint16_t fitting_lanes(uint32_t wanted, int64_t extent) {
   uint32_t lanes = 1;
@@ -105,7 +109,9 @@ static uint16_t fitting_lanes(uint32_t wanted, int64_t extent) {
   return (uint16_t)lanes;
 }
 
-static int64_t at_least_one(int64_t n) { return n < 1 ? 1 : n; }
+static int64_t at_least_one(int64_t n) {
+  return n < 1 ? 1 : n;
+}
 
 // True when some tensor is contiguous along another kept axis than the vector axis: a
 // transpose. Each cache line it reads then serves several rows, if they come soon.
@@ -133,7 +139,7 @@ static void cut(ft_nest *nest, int64_t block, int64_t row_length) {
   if (!is_kept) return;
   bool is_tiled = reads_across(nest) && extent >= 2 * TILE;
   int64_t depth = at_least_one(row_length / extent);  // of the reduction at one point
-  int64_t across = block / depth;                      // same work per block
+  int64_t across = block / depth;                     // same work per block
   if (is_tiled) across = TILE;
   across = across / CACHE_LINE * CACHE_LINE;
   if (across < CACHE_LINE) across = CACHE_LINE;
@@ -161,11 +167,13 @@ static const char *choose_vector(ft_nest *nest, const ft_nest_choice *choice) {
   nest->lanes = 1;
   if (!choice->vector || choice->vector & (choice->vector - 1) || choice->vector > 64)
     return "vector is not a power of two up to 64";
-  if (nest->has_vector) nest->lanes = fitting_lanes(choice->vector, nest->ir->extent[axis]);
+  if (nest->has_vector)
+    nest->lanes = fitting_lanes(choice->vector, nest->ir->extent[axis]);
   return NULL;
 }
 
-// ---- options ------------------------------------------------------------------------------
+// ---- options
+// ------------------------------------------------------------------------------
 
 // Every vector that starts at a multiple of |lanes| must start at a cache line.
 bool ft_nest_can_stream(const ft_nest *nest, const ft_access *access) {
@@ -174,7 +182,8 @@ bool ft_nest_can_stream(const ft_nest *nest, const ft_access *access) {
   if (nest->lanes * size % CACHE_LINE) return false;
   if (nest->chunks > 1 && nest->chunk * size % CACHE_LINE) return false;
   for (uint32_t axis = 0; axis < nest->ir->axis_count; axis++) {
-    if (axis != nest->vector_axis && access->stride[axis] * size % CACHE_LINE) return false;
+    if (axis != nest->vector_axis && access->stride[axis] * size % CACHE_LINE)
+      return false;
   }
   return true;
 }

@@ -24,17 +24,17 @@ typedef struct ft_nest {
   uint32_t kept_count, reduced_count;
   uint32_t kept_order[FT_MAX_AXES];     // outermost first, without a kept vector axis
   uint32_t reduced_order[FT_MAX_AXES];  // outermost first; a reduced vector axis is last
-  bool has_vector;       // false: no axis at all, one point
+  bool has_vector;                      // false: no axis at all, one point
   uint32_t vector_axis;
-  uint16_t lanes;        // power of two
-  int64_t rows;          // product of kept_order
+  uint16_t lanes;  // power of two
+  int64_t rows;    // product of kept_order
   int64_t rows_per_block;
-  int64_t chunk;         // elements of a kept vector axis per block
-  int64_t chunks;        // blocks across it, >= 1; the last one takes the rest
+  int64_t chunk;   // elements of a kept vector axis per block
+  int64_t chunks;  // blocks across it, >= 1; the last one takes the rest
   uint32_t grid;
-  bool streams;          // non-temporal stores where alignment is proven
-  bool buffers;          // keep expensive values of a row between passes
-  bool has_buffer;       // there is such a value
+  bool streams;             // non-temporal stores where alignment is proven
+  bool buffers;             // keep expensive values of a row between passes
+  bool has_buffer;          // there is such a value
   const bool *is_buffered;  // [node_count] with |buffers|
 } ft_nest;
 

@@ -31,17 +31,19 @@ typedef struct emitter {
   uint32_t depth;  // current scope
   scope scope[MAX_SCOPES];
   ft_kir_id index[FT_MAX_AXES];
-  known *known;             // [node]
-  uint32_t *argument;       // [ABI position] buffer id, 0: not declared
-  uint32_t *row_buffer;     // [node] scratch buffer of a buffered node, 0: none
-  bool *is_in_row;          // [node] an earlier pass filled it
-  bool *is_filling;         // [node] this pass fills it
+  known *known;               // [node]
+  uint32_t *argument;         // [ABI position] buffer id, 0: not declared
+  uint32_t *row_buffer;       // [node] scratch buffer of a buffered node, 0: none
+  bool *is_in_row;            // [node] an earlier pass filled it
+  bool *is_filling;           // [node] this pass fills it
   uint32_t *total, *partial;  // [node] registers of a reduction
   uint32_t pass;
-  bool is_overlapping;      // the kept vector of this row starts early
+  bool is_overlapping;  // the kept vector of this row starts early
 } emitter;
 
-static ft_kir_block *here(emitter *e) { return e->scope[e->depth].block; }
+static ft_kir_block *here(emitter *e) {
+  return e->scope[e->depth].block;
+}
 
 static void enter(emitter *e, ft_kir_block *block, uint64_t axes) {
   FT_ASSERT(e->depth + 1 < MAX_SCOPES);
@@ -58,7 +60,9 @@ static void leave(emitter *e) {
   e->depth--;
 }
 
-static uint64_t bit(uint32_t axis) { return (uint64_t)1 << axis; }
+static uint64_t bit(uint32_t axis) {
+  return (uint64_t)1 << axis;
+}
 
 static bool varies_along_vector(const emitter *e, uint64_t mask) {
   return e->nest->has_vector && (mask & bit(e->nest->vector_axis));
@@ -68,7 +72,8 @@ static bool vector_is_reduced(const emitter *e) {
   return varies_along_vector(e, e->nest->reduced);
 }
 
-// ---- nodes -------------------------------------------------------------------------------
+// ---- nodes
+// -------------------------------------------------------------------------------
 
 static uint32_t outermost_scope(const emitter *e, uint64_t mask) {
   uint32_t depth = 0;
@@ -95,7 +100,8 @@ static int64_t lane_stride(const emitter *e, const ft_access *access) {
 static uint32_t buffer_of(emitter *e, const ft_access *access, bool is_written) {
   uint32_t *id = &e->argument[access->argument];
   if (!*id)
-    *id = ft_kir_global(e->kir, access->dtype, access->count, access->argument, is_written);
+    *id =
+        ft_kir_global(e->kir, access->dtype, access->count, access->argument, is_written);
   return *id;
 }
 
@@ -125,7 +131,9 @@ static ft_kir_id emit_compute(emitter *e, const ft_node *n, uint16_t lanes,
                           n->operand_count);
 }
 
-static ft_kir_id row_position(emitter *e) { return e->index[e->nest->vector_axis]; }
+static ft_kir_id row_position(emitter *e) {
+  return e->index[e->nest->vector_axis];
+}
 
 static ft_kir_id emit_new(emitter *e, uint32_t node, uint32_t *depth) {
   const ft_node *n = &e->ir->node[node];
@@ -157,7 +165,8 @@ static ft_kir_id emit(emitter *e, uint32_t node) {
   return k->value;
 }
 
-// ---- stores --------------------------------------------------------------------------------
+// ---- stores
+// --------------------------------------------------------------------------------
 
 static void store_output(emitter *e, const ft_output *out, bool is_aligned) {
   bool is_vector = varies_along_vector(e, out->domain);
@@ -177,12 +186,15 @@ static void store_pass(emitter *e, uint32_t pass, bool is_aligned) {
   }
 }
 
-// ---- loops -----------------------------------------------------------------------------------
+// ---- loops
+// -----------------------------------------------------------------------------------
 
-static ft_kir_id number(emitter *e, int64_t n) { return ft_kir_number(e->kir, n); }
+static ft_kir_id number(emitter *e, int64_t n) {
+  return ft_kir_number(e->kir, n);
+}
 
-static ft_kir_stmt *open_loop(emitter *e, ft_kir_loop kind, ft_kir_id begin, ft_kir_id end,
-                              int64_t step) {
+static ft_kir_stmt *open_loop(emitter *e, ft_kir_loop kind, ft_kir_id begin,
+                              ft_kir_id end, int64_t step) {
   return ft_kir_for(e->kir, kind, begin, end, number(e, step));
 }
 
@@ -238,11 +250,14 @@ static void walk_aligned(emitter *e, ft_kir_id begin, ft_kir_id end, int64_t ext
 
 static void walk_vector(emitter *e, ft_kir_id begin, ft_kir_id end, int64_t extent,
                         body *run) {
-  if (e->nest->streams) walk_aligned(e, begin, end, extent, run);
-  else walk_twice(e, begin, end, extent, run);
+  if (e->nest->streams)
+    walk_aligned(e, begin, end, extent, run);
+  else
+    walk_twice(e, begin, end, extent, run);
 }
 
-// ---- reductions ------------------------------------------------------------------------------
+// ---- reductions
+// ------------------------------------------------------------------------------
 
 static bool is_float_sum(const ft_node *n) {
   return n->op == FT_OP_REDUCE_SUM && ft_dtype_is_float(n->dtype);
@@ -268,8 +283,8 @@ static bool is_long(const emitter *e) {
 
 // Sums of long rows and all products run in double.
 static ft_dtype total_dtype(const emitter *e, const ft_node *n) {
-  bool widens = n->dtype == FT_F32 && (n->op == FT_OP_REDUCE_PROD ||
-                                       (n->op == FT_OP_REDUCE_SUM && is_long(e)));
+  bool widens = n->dtype == FT_F32 &&
+                (n->op == FT_OP_REDUCE_PROD || (n->op == FT_OP_REDUCE_SUM && is_long(e)));
   return widens ? FT_F64 : n->dtype;
 }
 
@@ -314,7 +329,8 @@ static ft_kir_id widened(emitter *e, ft_kir_id value, ft_dtype dtype) {
 static void accumulate(emitter *e, const ft_node *n, uint32_t id, ft_kir_id value) {
   ft_kir_type type = {e->kir->buffer[id].dtype, e->kir->buffer[id].lanes};
   ft_kir_id old = ft_kir_load(e->kir, here(e), id, type.lanes, number(e, 0), 1);
-  ft_kir_id sum = ft_kir_combine(e->kir, here(e), n->op, old, widened(e, value, type.dtype));
+  ft_kir_id sum =
+      ft_kir_combine(e->kir, here(e), n->op, old, widened(e, value, type.dtype));
   ft_kir_store(e->kir, here(e), id, sum, number(e, 0), 1, FT_KIR_CACHED);
 }
 
@@ -325,7 +341,8 @@ static void reduce_body(emitter *e, uint16_t first) {
     ft_kir_id value = emit_lanes(e, n->operand[0], reduce_lanes(e, n));
     if (first) {
       ft_kir_type type = e->kir->value[value].type;
-      ft_kir_id other = ft_kir_element(e->kir, here(e), type, identity_bits(n->op, n->dtype));
+      ft_kir_id other =
+          ft_kir_element(e->kir, here(e), type, identity_bits(n->op, n->dtype));
       value = ft_kir_keep(e->kir, here(e), value, other, first);
     }
     accumulate(e, n, e->partial[i] ? e->partial[i] : e->total[i], value);
@@ -336,7 +353,8 @@ static void reduce_body(emitter *e, uint16_t first) {
 static void open_partials(emitter *e) {
   for (uint32_t i = 0; i < e->ir->node_count; i++) {
     const ft_node *n = &e->ir->node[i];
-    if (runs_in_pass(e, i) && is_float_sum(n)) e->partial[i] = new_register(e, n, n->dtype);
+    if (runs_in_pass(e, i) && is_float_sum(n))
+      e->partial[i] = new_register(e, n, n->dtype);
   }
 }
 
@@ -344,8 +362,8 @@ static void flush_partials(emitter *e) {
   for (uint32_t i = 0; i < e->ir->node_count; i++) {
     if (!e->partial[i]) continue;
     const ft_node *n = &e->ir->node[i];
-    ft_kir_id value = ft_kir_load(e->kir, here(e), e->partial[i], reduce_lanes(e, n),
-                                  number(e, 0), 1);
+    ft_kir_id value =
+        ft_kir_load(e->kir, here(e), e->partial[i], reduce_lanes(e, n), number(e, 0), 1);
     accumulate(e, n, e->total[i], value);
     e->partial[i] = 0;
   }
@@ -383,8 +401,10 @@ static void reduce_in_chunks(emitter *e, int64_t full) {
 static void reduce_inner(emitter *e) {
   int64_t extent = inner_extent(e), step = inner_step(e);
   int64_t full = extent / step * step;
-  if (pass_has_float_sum(e) && is_long(e) && full > CHUNK * step) reduce_in_chunks(e, full);
-  else reduce_steps(e, number(e, 0), number(e, full));
+  if (pass_has_float_sum(e) && is_long(e) && full > CHUNK * step)
+    reduce_in_chunks(e, full);
+  else
+    reduce_steps(e, number(e, 0), number(e, full));
   if (full == extent) return;
   // The tail starts early; the lanes that were summed already count as identities.
   ft_kir_stmt *tail = ft_kir_if(e->kir, number(e, 1));
@@ -440,9 +460,12 @@ static void reduce_pass(emitter *e) {
   mark_row_buffers(e);
 }
 
-// ---- the last pass -----------------------------------------------------------------------------
+// ---- the last pass
+// -----------------------------------------------------------------------------
 
-static void store_body(emitter *e, uint16_t first) { store_pass(e, e->pass, !first); }
+static void store_body(emitter *e, uint16_t first) {
+  store_pass(e, e->pass, !first);
+}
 
 static void store_inner(emitter *e) {
   uint32_t axis = e->nest->reduced_order[e->nest->reduced_count - 1];
@@ -478,7 +501,8 @@ static void row_body(emitter *e, uint16_t first) {
   if (has_last_pass(e)) around_reduced(e, 0, store_inner);
 }
 
-// ---- blocks and rows -----------------------------------------------------------------------------
+// ---- blocks and rows
+// -----------------------------------------------------------------------------
 
 // The indices of the kept axes from the row's number.
 static void decode_row(emitter *e, ft_kir_id row) {
@@ -519,17 +543,21 @@ static void kept_vector(emitter *e, ft_kir_id block) {
 static void rows_of_block(emitter *e, ft_kir_id block) {
   const ft_nest *nest = e->nest;
   ft_kir_id group = ft_kir_index(e->kir, FT_KIR_IDIV, block, number(e, nest->chunks));
-  ft_kir_id begin = ft_kir_index(e->kir, FT_KIR_IMUL, group, number(e, nest->rows_per_block));
+  ft_kir_id begin =
+      ft_kir_index(e->kir, FT_KIR_IMUL, group, number(e, nest->rows_per_block));
   begin = ft_kir_let(e->kir, here(e), begin);
-  ft_kir_id end = ft_kir_index(e->kir, FT_KIR_IADD, begin, number(e, nest->rows_per_block));
+  ft_kir_id end =
+      ft_kir_index(e->kir, FT_KIR_IADD, begin, number(e, nest->rows_per_block));
   if (nest->rows % nest->rows_per_block)
     end = ft_kir_index(e->kir, FT_KIR_IMIN, end, number(e, nest->rows));
   end = ft_kir_let(e->kir, here(e), end);
   ft_kir_stmt *loop = open_loop(e, FT_KIR_SERIAL, begin, end, 1);
   enter(e, &loop->body, 0);
   decode_row(e, loop->value);
-  if (nest->has_vector && (nest->kept & bit(nest->vector_axis))) kept_vector(e, block);
-  else row_body(e, 0);
+  if (nest->has_vector && (nest->kept & bit(nest->vector_axis)))
+    kept_vector(e, block);
+  else
+    row_body(e, 0);
   close_loop(e, loop);
 }
 
@@ -537,7 +565,8 @@ static bool prepare(emitter *e) {
   uint32_t nodes = e->ir->node_count;
   const ft_group *group = &e->ir->workload->group;
   e->known = FT_NEW_ARRAY(e->arena, known, nodes);
-  e->argument = FT_NEW_ARRAY(e->arena, uint32_t, group->input_count + group->output_count);
+  e->argument =
+      FT_NEW_ARRAY(e->arena, uint32_t, group->input_count + group->output_count);
   e->row_buffer = FT_NEW_ARRAY(e->arena, uint32_t, nodes);
   e->is_in_row = FT_NEW_ARRAY(e->arena, bool, nodes);
   e->is_filling = FT_NEW_ARRAY(e->arena, bool, nodes);
@@ -566,8 +595,8 @@ ft_status ft_nest_build(const ft_nest *nest, ft_arena *arena, ft_kir **out,
   e->kir = ft_kir_create(arena);
   FT_OOM_IF(!prepare(e), error);
   add_row_buffers(e);
-  ft_kir_stmt *grid = ft_kir_for(e->kir, FT_KIR_GRID, number(e, 0), number(e, nest->grid),
-                                 number(e, 1));
+  ft_kir_stmt *grid =
+      ft_kir_for(e->kir, FT_KIR_GRID, number(e, 0), number(e, nest->grid), number(e, 1));
   e->scope[0] = (scope){&grid->body, 0};
   if (e->ir->output_count) rows_of_block(e, grid->value);
   if (nest->streams) ft_kir_fence(e->kir, &grid->body);

@@ -11,7 +11,9 @@ uint64_t ft_nest_all(const ft_group_ir *ir) {
   return ir->axis_count == 64 ? UINT64_MAX : ((uint64_t)1 << ir->axis_count) - 1;
 }
 
-uint64_t ft_nest_kept(const ft_group_ir *ir) { return ft_nest_all(ir) & ~ir->reduced; }
+uint64_t ft_nest_kept(const ft_group_ir *ir) {
+  return ft_nest_all(ir) & ~ir->reduced;
+}
 
 static ft_nest_choice choice_of(const ft_schedule *schedule, uint64_t vector_axes) {
   int64_t vector = ft_schedule_get(schedule, "vector", 0);
@@ -38,8 +40,7 @@ const char *ft_nest_check(const ft_group_ir *ir, uint64_t vector_axes,
   if (!is_flag(schedule, "non_temporal")) return "non_temporal is not 0 or 1";
   ft_nest_choice choice = choice_of(schedule, vector_axes);
   bool is_clang = ft_schedule_compiler(schedule, target)->is_clang;
-  if (choice.streams && !is_clang)
-    return "non_temporal needs clang";
+  if (choice.streams && !is_clang) return "non_temporal needs clang";
   if (!is_clang && choice.vector * 4 > target->vector_bytes)
     return "gcc takes vectors wider than a register apart";  // and takes minutes for it
   ft_nest nest;
@@ -128,8 +129,8 @@ typedef struct enumeration {
 } enumeration;
 
 // Drops what cannot work, and what comes to the same as an earlier one.
-static void offer(const enumeration *e, const char *compiler, int64_t block, int64_t buffer,
-                  int64_t streams, int64_t threads, int64_t vector) {
+static void offer(const enumeration *e, const char *compiler, int64_t block,
+                  int64_t buffer, int64_t streams, int64_t threads, int64_t vector) {
   ft_schedule s = {0};
   ft_schedule_set(&s, "block", block);
   ft_schedule_set(&s, "buffer", buffer);

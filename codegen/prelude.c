@@ -66,11 +66,15 @@ static const char head[] =
     "#include <stdint.h>\n"
     "#define FT_INLINE static inline __attribute__((always_inline))\n";
 
-static int lanes_of(uint32_t size) { return 1 << size; }
+static int lanes_of(uint32_t size) {
+  return 1 << size;
+}
 
 // ---- expanding a template ---------------------------------------------------------
 
-static bool in_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+static bool in_word(char c) {
+  return isalnum((unsigned char)c) || c == '_';
+}
 
 // "xW", "xH" or "x1" after a type letter: writes the lanes. Returns the characters used.
 static size_t put_lanes(ft_strbuf *out, const char *at, uint32_t size) {
@@ -99,7 +103,10 @@ static size_t put_token(ft_strbuf *out, const char *at, char before, const eleme
     return 5;
   }
   if (isalnum((unsigned char)before)) return put_lanes(out, at, size);
-  const char *type = *at == 'T' ? e->name : *at == 'M' ? e->mask : *at == 'U' ? e->bits : 0;
+  const char *type = *at == 'T'   ? e->name
+                     : *at == 'M' ? e->mask
+                     : *at == 'U' ? e->bits
+                                  : 0;
   if (!type || at[1] != 'x' || !strchr("WH1", at[2]) || in_word(at[3])) return 0;
   ft_strbuf_add(out, type);
   return 1 + put_lanes(out, at + 1, size);
@@ -121,7 +128,7 @@ static char *expand(const char *text, const element *e, uint32_t size, ft_arena 
 typedef struct layout {
   ft_strbuf out;
   int depth, parens;
-  bool fresh;  // at the start of a line
+  bool fresh;         // at the start of a line
   bool is_block[16];  // of the open braces
   int braces;
 } layout;
@@ -189,7 +196,8 @@ static bool find_piece(const char *key, size_t length, uint32_t *out_piece,
   size_t type_length = length - (size_t)(type - key), stem = (size_t)(type - key) - 1;
   for (uint32_t p = 0; p < PIECES; p++) {
     size_t name = strlen(pieces[p].name);
-    bool whole = !*pieces[p].types && name == length && !strncmp(key, pieces[p].name, name);
+    bool whole =
+        !*pieces[p].types && name == length && !strncmp(key, pieces[p].name, name);
     bool typed = *pieces[p].types && name == stem && !strncmp(key, pieces[p].name, name);
     if (!whole && !typed) continue;
     *out_piece = p;
@@ -222,8 +230,9 @@ static bool need_piece(closure *c, const char *key, size_t length, uint32_t size
   if (c->text[index][type][size]) return true;
   const char *text = pieces[index].text;
   bool is_last = !strncmp(key, "fold_", 5) && !size;
-  if (is_last) text = ft_arena_printf(c->arena, "FT_INLINE Tx1 ft_%s_Tx1(Tx1 v) { return v; }",
-                                      pieces[index].name);
+  if (is_last)
+    text = ft_arena_printf(c->arena, "FT_INLINE Tx1 ft_%s_Tx1(Tx1 v) { return v; }",
+                           pieces[index].name);
   char *raw = text ? expand(text, &elements[type], size, c->arena) : NULL;
   c->text[index][type][size] = raw;
   return raw && need(c, raw);
@@ -262,8 +271,10 @@ static void put_pieces(const closure *c, uint32_t size, ft_strbuf *out) {
     for (uint32_t e = 0; e < ELEMENTS; e++) {
       const char *raw = c->text[p][e][size];
       const char *text = raw ? lay_out(raw, c->arena) : "";
-      if (!text) out->failed = true;
-      else ft_strbuf_add(out, text);
+      if (!text)
+        out->failed = true;
+      else
+        ft_strbuf_add(out, text);
     }
   }
 }

@@ -13,11 +13,15 @@ typedef struct printer {
   bool *is_named;  // [value_count] indices that a Let gave a name
 } printer;
 
-static void start_line(printer *p) { ft_strbuf_printf(&p->out, "%*s", 2 * p->depth, ""); }
+static void start_line(printer *p) {
+  ft_strbuf_printf(&p->out, "%*s", 2 * p->depth, "");
+}
 
 static void put_type(printer *p, ft_kir_type type) {
-  if (!type.lanes) ft_strbuf_add(&p->out, "int64_t");
-  else ft_strbuf_printf(&p->out, "%sx%u", ft_expression_type(type.dtype), type.lanes);
+  if (!type.lanes)
+    ft_strbuf_add(&p->out, "int64_t");
+  else
+    ft_strbuf_printf(&p->out, "%sx%u", ft_expression_type(type.dtype), type.lanes);
 }
 
 // ---- indices ----------------------------------------------------------------------
@@ -51,15 +55,21 @@ static void put_index_text(printer *p, ft_kir_id id) {
       [FT_KIR_IDIV] = "/", [FT_KIR_IMOD] = "%", [FT_KIR_ILESS] = "<",
   };
   const ft_kir_value *v = &p->kir->value[id];
-  if (v->op == FT_KIR_NUMBER) ft_strbuf_printf(&p->out, "%lld", (long long)v->imm);
-  else if (v->op == FT_KIR_LOOP) ft_strbuf_printf(&p->out, "v%u", id);
-  else if (v->op == FT_KIR_IMIN) put_min(p, v);
-  else put_binary(p, v, ops[v->op]);
+  if (v->op == FT_KIR_NUMBER)
+    ft_strbuf_printf(&p->out, "%lld", (long long)v->imm);
+  else if (v->op == FT_KIR_LOOP)
+    ft_strbuf_printf(&p->out, "v%u", id);
+  else if (v->op == FT_KIR_IMIN)
+    put_min(p, v);
+  else
+    put_binary(p, v, ops[v->op]);
 }
 
 static void put_index(printer *p, ft_kir_id id) {
-  if (p->is_named[id]) ft_strbuf_printf(&p->out, "v%u", id);
-  else put_index_text(p, id);
+  if (p->is_named[id])
+    ft_strbuf_printf(&p->out, "v%u", id);
+  else
+    put_index_text(p, id);
 }
 
 // ---- elements -----------------------------------------------------------------------
@@ -70,12 +80,16 @@ static void put_constant(printer *p, const ft_kir_value *v) {
   bool is_float = ft_dtype_is_float(v->type.dtype);
   ft_strbuf_add(&p->out, "ft_all_");
   put_type(p, v->type);
-  if (!is_float && v->imm == INT64_MIN) ft_strbuf_add(&p->out, "(INT64_MIN)");
-  else if (!is_float) ft_strbuf_printf(&p->out, "(%lld)", (long long)v->imm);
-  else if (isnan(number)) ft_strbuf_add(&p->out, "(__builtin_nan(\"\"))");
+  if (!is_float && v->imm == INT64_MIN)
+    ft_strbuf_add(&p->out, "(INT64_MIN)");
+  else if (!is_float)
+    ft_strbuf_printf(&p->out, "(%lld)", (long long)v->imm);
+  else if (isnan(number))
+    ft_strbuf_add(&p->out, "(__builtin_nan(\"\"))");
   else if (isinf(number))
     ft_strbuf_printf(&p->out, "(%s__builtin_inf())", number < 0 ? "-" : "");
-  else ft_strbuf_printf(&p->out, "(%a)", number);
+  else
+    ft_strbuf_printf(&p->out, "(%a)", number);
 }
 
 static void put_address(printer *p, uint32_t buffer, ft_kir_id index) {
@@ -124,8 +138,10 @@ static void put_primitive(printer *p, const ft_kir_value *v) {
       continue;
     }
     t++;
-    if (*t == 'A') put_type(p, last);
-    else ft_strbuf_printf(&p->out, "v%u", v->operand[*t - '0']);
+    if (*t == 'A')
+      put_type(p, last);
+    else
+      ft_strbuf_printf(&p->out, "v%u", v->operand[*t - '0']);
   }
 }
 
@@ -143,18 +159,30 @@ static void put_call(printer *p, const char *prefix, const char *name, ft_kir_ty
 static void put_element(printer *p, const ft_kir_value *v) {
   ft_kir_type operand = p->kir->value[v->operand[0]].type;
   switch (v->op) {
-    case FT_KIR_ELEMENT: put_constant(p, v); break;
-    case FT_KIR_LOAD: put_load(p, v); break;
-    case FT_KIR_PRIMITIVE: put_primitive(p, v); break;
-    case FT_KIR_SPLAT: put_call(p, "", "splat", v->type, v); break;
-    case FT_KIR_KEEP: put_call(p, "", "keep", v->type, v); break;
+    case FT_KIR_ELEMENT:
+      put_constant(p, v);
+      break;
+    case FT_KIR_LOAD:
+      put_load(p, v);
+      break;
+    case FT_KIR_PRIMITIVE:
+      put_primitive(p, v);
+      break;
+    case FT_KIR_SPLAT:
+      put_call(p, "", "splat", v->type, v);
+      break;
+    case FT_KIR_KEEP:
+      put_call(p, "", "keep", v->type, v);
+      break;
     case FT_KIR_COMBINE:
       put_call(p, "", ft_expression_text(v->primitive, v->type.dtype), v->type, v);
       break;
     case FT_KIR_FOLD:
       put_call(p, "fold_", ft_expression_text(v->primitive, v->type.dtype), operand, v);
       break;
-    default: FT_ASSERT(v->op == FT_KIR_SHUFFLE); break;  // needs threads: refused before
+    default:
+      FT_ASSERT(v->op == FT_KIR_SHUFFLE);
+      break;  // needs threads: refused before
   }
 }
 
@@ -166,8 +194,10 @@ static void put_let(printer *p, ft_kir_id id) {
   ft_strbuf_add(&p->out, "const ");
   put_type(p, v->type);
   ft_strbuf_printf(&p->out, " v%u = ", id);
-  if (v->type.lanes) put_element(p, v);
-  else put_index_text(p, id);
+  if (v->type.lanes)
+    put_element(p, v);
+  else
+    put_index_text(p, id);
   ft_strbuf_add(&p->out, ";\n");
   p->is_named[id] = true;
 }
@@ -250,12 +280,23 @@ static void put_for(printer *p, const ft_kir_stmt *s) {
 
 static void put_stmt(printer *p, const ft_kir_stmt *s) {
   switch (s->kind) {
-    case FT_KIR_LET: put_let(p, s->value); break;
-    case FT_KIR_STORE: put_store(p, s); break;
-    case FT_KIR_ALLOC: put_alloc(p, s); break;
-    case FT_KIR_IF: put_if(p, s); break;
-    case FT_KIR_FOR: put_for(p, s); break;
-    case FT_KIR_BARRIER: break;  // one thread
+    case FT_KIR_LET:
+      put_let(p, s->value);
+      break;
+    case FT_KIR_STORE:
+      put_store(p, s);
+      break;
+    case FT_KIR_ALLOC:
+      put_alloc(p, s);
+      break;
+    case FT_KIR_IF:
+      put_if(p, s);
+      break;
+    case FT_KIR_FOR:
+      put_for(p, s);
+      break;
+    case FT_KIR_BARRIER:
+      break;  // one thread
     case FT_KIR_FENCE:
       start_line(p);
       ft_strbuf_add(&p->out, "__atomic_thread_fence(__ATOMIC_SEQ_CST);\n");
@@ -281,8 +322,8 @@ static void put_buffers(printer *p) {
       ft_strbuf_printf(&p->out, "  %s%s *restrict b%u = buffers[%u];\n",
                        b->is_written ? "" : "const ", type, i, b->argument);
     if (b->space == FT_KIR_SCRATCH)
-      ft_strbuf_printf(&p->out, "  %s *restrict b%u = (%s *)((char *)scratch + %llu);\n", type,
-                       i, type, (unsigned long long)b->offset);
+      ft_strbuf_printf(&p->out, "  %s *restrict b%u = (%s *)((char *)scratch + %llu);\n",
+                       type, i, type, (unsigned long long)b->offset);
   }
 }
 
@@ -290,8 +331,8 @@ static bool has_threads(const ft_kir *kir, const ft_kir_block *block) {
   for (const ft_kir_stmt *s = block->first; s; s = s->next) {
     int64_t begin, end;
     if (s->kind == FT_KIR_FOR && s->loop == FT_KIR_THREAD &&
-        !(ft_kir_is_number(kir, s->begin, &begin) && ft_kir_is_number(kir, s->end, &end) &&
-          begin == 0 && end == 1))
+        !(ft_kir_is_number(kir, s->begin, &begin) &&
+          ft_kir_is_number(kir, s->end, &end) && begin == 0 && end == 1))
       return true;
     if (s->kind == FT_KIR_LET && kir->value[s->value].op == FT_KIR_SHUFFLE) return true;
     if (has_threads(kir, &s->body) || has_threads(kir, &s->otherwise)) return true;

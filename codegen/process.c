@@ -95,7 +95,8 @@ static bool has_ended(child *c, const struct pollfd *fd, uint64_t limit_ns) {
   siginfo_t info = {0};
   bool ended = fd->revents != 0;
   if (c->fd < 0)
-    ended = !waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+    ended =
+        !waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
   if (!ended && ft_clock_ns() - c->started_ns >= limit_ns) {
     stop(c);
     ended = true;
@@ -112,8 +113,10 @@ static uint32_t wait_some(child *c, uint32_t count, uint64_t limit_ns) {
   }
   uint32_t left = 0;
   for (uint32_t i = 0; i < count; i++) {
-    if (has_ended(&c[i], &fds[i], limit_ns)) reap(&c[i]);
-    else c[left++] = c[i];
+    if (has_ended(&c[i], &fds[i], limit_ns))
+      reap(&c[i]);
+    else
+      c[left++] = c[i];
   }
   return left;
 }
@@ -130,7 +133,8 @@ ft_status ft_process_run(ft_process *process, uint32_t count, uint32_t jobs,
       ft_process *p = &process[next++];
       p->started = p->timed_out = false;
       int code = start(p, &running[live]);
-      if (!code) live++;
+      if (!code)
+        live++;
       else
         status = ft_error_set(error, FT_UNAVAILABLE, "cannot start %s: %s", p->argv[0],
                               strerror(code));
@@ -140,7 +144,8 @@ ft_status ft_process_run(ft_process *process, uint32_t count, uint32_t jobs,
   return status;
 }
 
-// ---- files ------------------------------------------------------------------------------
+// ---- files
+// ------------------------------------------------------------------------------
 
 char *ft_file_read(const char *path, size_t limit, ft_arena *arena) {
   FILE *file = fopen(path, "rbe");
@@ -151,7 +156,8 @@ char *ft_file_read(const char *path, size_t limit, ft_arena *arena) {
   return text;
 }
 
-ft_status ft_file_write(const char *path, const char *text, size_t size, ft_error *error) {
+ft_status ft_file_write(const char *path, const char *text, size_t size,
+                        ft_error *error) {
   FILE *file = fopen(path, "wbe");
   if (!file) FT_FAIL(error, FT_IO, "cannot write %s: %s", path, strerror(errno));
   bool wrote = fwrite(text, 1, size, file) == size;

@@ -9,7 +9,7 @@ typedef struct ft_process {
   const char *log_path;     // stdout and stderr go there
   // results
   bool started, timed_out;
-  int exit_code;    // -1: killed by a signal
+  int exit_code;  // -1: killed by a signal
   uint64_t wall_ns;
 } ft_process;
 

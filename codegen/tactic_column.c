@@ -5,9 +5,9 @@
 enum { SHORT_ROW = 32 };
 
 static double match(const ft_group_ir *ir, ft_arena *arena, const char **reason) {
-  *reason = !ir->reduced          ? "column needs a reduction"
-            : !ft_nest_kept(ir)   ? "column needs an axis that stays"
-                                  : ft_nest_refusal(ir, arena);
+  *reason = !ir->reduced        ? "column needs a reduction"
+            : !ft_nest_kept(ir) ? "column needs an axis that stays"
+                                : ft_nest_refusal(ir, arena);
   if (*reason) return -1;
   uint32_t best = ft_nest_best_axis(ir, ft_nest_all(ir));
   if (ft_nest_kept(ir) >> best & 1) return 2;
@@ -25,8 +25,8 @@ static const char *check(const ft_group_ir *ir, const ft_target *target,
   return ft_nest_check(ir, ft_nest_kept(ir), target, schedule, arena);
 }
 
-static ft_status build(const ft_group_ir *ir, const ft_schedule *schedule, ft_arena *arena,
-                       ft_kernel *out, ft_error *error) {
+static ft_status build(const ft_group_ir *ir, const ft_schedule *schedule,
+                       ft_arena *arena, ft_kernel *out, ft_error *error) {
   return ft_nest_kernel(ir, ft_nest_kept(ir), schedule, arena, out, error);
 }
 

@@ -55,8 +55,8 @@ static const char *check(const ft_group_ir *ir, const ft_target *target,
   return wrong ? wrong : text_of(schedule) ? NULL : "fault is unknown";
 }
 
-static ft_status build(const ft_group_ir *ir, const ft_schedule *schedule, ft_arena *arena,
-                       ft_kernel *out, ft_error *error) {
+static ft_status build(const ft_group_ir *ir, const ft_schedule *schedule,
+                       ft_arena *arena, ft_kernel *out, ft_error *error) {
   const ft_access *access = &ir->output[0].access;
   *out = (ft_kernel){.grid = 1};
   out->body = ft_arena_printf(

@@ -29,8 +29,8 @@ static const char *check(const ft_group_ir *ir, const ft_target *target,
   return ft_nest_check(ir, ir->reduced, target, schedule, arena);
 }
 
-static ft_status build(const ft_group_ir *ir, const ft_schedule *schedule, ft_arena *arena,
-                       ft_kernel *out, ft_error *error) {
+static ft_status build(const ft_group_ir *ir, const ft_schedule *schedule,
+                       ft_arena *arena, ft_kernel *out, ft_error *error) {
   return ft_nest_kernel(ir, ir->reduced, schedule, arena, out, error);
 }
 

@@ -12,7 +12,9 @@ typedef struct function {
   double low, high;               // finite arguments are compared in this range
 } function;
 
-static double logistic(double x) { return 1 / (1 + exp(-x)); }
+static double logistic(double x) {
+  return 1 / (1 + exp(-x));
+}
 
 static const function functions[] = {
     {"exp", exp, 2, 0, -INFINITY, INFINITY},
@@ -40,15 +42,17 @@ typedef struct bench {
 } bench;
 
 static const char *body_of(const function *f, ft_arena *arena) {
-  return ft_arena_printf(arena,
-                         "{\n  const float *x = buffers[0];\n  float *y = buffers[1];\n"
-                         "  for (int64_t i = 0; i < scalars[0]; i += %d)\n"
-                         "    ft_store_f32x%d(y + i, ft_%s_f32x%d(ft_load_f32x%d(x + i)));\n"
-                         "  return 0;\n}\n",
-                         LANES, LANES, f->name, LANES, LANES);
+  return ft_arena_printf(
+      arena,
+      "{\n  const float *x = buffers[0];\n  float *y = buffers[1];\n"
+      "  for (int64_t i = 0; i < scalars[0]; i += %d)\n"
+      "    ft_store_f32x%d(y + i, ft_%s_f32x%d(ft_load_f32x%d(x + i)));\n"
+      "  return 0;\n}\n",
+      LANES, LANES, f->name, LANES, LANES);
 }
 
-static void open_kernel(bench *b, int i, const ft_source *source, const ft_object *object) {
+static void open_kernel(bench *b, int i, const ft_source *source,
+                        const ft_object *object) {
   cr_assert_eq(object->outcome, FT_OUTCOME_OK, "%s: %s", functions[i].name, object->log);
   void *library = dlopen(object->path, RTLD_NOW | RTLD_LOCAL);
   cr_assert(library, "%s", dlerror());
@@ -73,8 +77,8 @@ static bench bench_open(uint32_t compiler) {
   ft_compile_options options = {
       .folder = b.folder, .target = &b.target, .jobs = 1, .limit_ns = 60000000000ull};
   ft_error error;
-  cr_assert_eq(ft_compile(&options, source, FUNCTIONS, b.arena, object, &error), FT_OK, "%s",
-               error.text);
+  cr_assert_eq(ft_compile(&options, source, FUNCTIONS, b.arena, object, &error), FT_OK,
+               "%s", error.text);
   for (int i = 0; i < FUNCTIONS; i++) open_kernel(&b, i, &source[i], &object[i]);
   b.x = FT_NEW_ARRAY(b.arena, float, POINTS);
   b.y = FT_NEW_ARRAY(b.arena, float, POINTS);
@@ -117,7 +121,8 @@ static void check_point(const function *f, float x, float y, double *worst) {
   // Below the normal numbers everything is right that is as small.
   double off = ulps(y, truth), error = fabs((double)y - truth);
   if (error <= 0x1p-126) return;
-  cr_assert(off <= f->max_ulps || error <= f->max_absolute, "%s(%a) = %a, not %a: %.2f ulp", f->name, (double)x, (double)y, truth, off);
+  cr_assert(off <= f->max_ulps || error <= f->max_absolute,
+            "%s(%a) = %a, not %a: %.2f ulp", f->name, (double)x, (double)y, truth, off);
   if (off > *worst) *worst = off;
 }
 
@@ -130,19 +135,26 @@ static void check_all(uint32_t compiler) {
       memcpy(&b.x[i], &bits, sizeof bits);
     }
     run(&b, f, POINTS);
-    for (uint32_t i = 0; i < POINTS; i++) check_point(&functions[f], b.x[i], b.y[i], &worst);
+    for (uint32_t i = 0; i < POINTS; i++)
+      check_point(&functions[f], b.x[i], b.y[i], &worst);
     for (uint32_t i = 0; i < POINTS; i++)
       b.x[i] = (float)((double)i * (200.0 / POINTS) - 100);  // where the work is
     run(&b, f, POINTS);
-    for (uint32_t i = 0; i < POINTS; i++) check_point(&functions[f], b.x[i], b.y[i], &worst);
-    if (getenv("FT_SHOW_ULPS")) fprintf(stderr, "%s %.2f ulp\n", functions[f].name, worst);
+    for (uint32_t i = 0; i < POINTS; i++)
+      check_point(&functions[f], b.x[i], b.y[i], &worst);
+    if (getenv("FT_SHOW_ULPS"))
+      fprintf(stderr, "%s %.2f ulp\n", functions[f].name, worst);
   }
   bench_close(&b);
 }
 
-Test(codegen_math, is_within_its_error_bounds_over_all_floats) { check_all(0); }
+Test(codegen_math, is_within_its_error_bounds_over_all_floats) {
+  check_all(0);
+}
 
-Test(codegen_math, is_within_its_error_bounds_with_the_second_compiler) { check_all(1); }
+Test(codegen_math, is_within_its_error_bounds_with_the_second_compiler) {
+  check_all(1);
+}
 
 typedef struct special {
   const char *name;
@@ -151,19 +163,42 @@ typedef struct special {
 
 Test(codegen_math, is_exact_on_special_values) {
   static const special specials[] = {
-      {"exp", -INFINITY, 0},  {"exp", INFINITY, INFINITY}, {"exp", 0, 1},
-      {"exp", -200, 0},       {"exp", 89, INFINITY},       {"log", 0, -INFINITY},
-      {"log", -0.0f, -INFINITY}, {"log", 1, 0},            {"log", INFINITY, INFINITY},
-      {"tanh", 0, 0},         {"tanh", -0.0f, -0.0f},      {"tanh", INFINITY, 1},
-      {"tanh", -INFINITY, -1}, {"erf", INFINITY, 1},       {"erf", -INFINITY, -1},
-      {"erf", -0.0f, -0.0f},  {"sigmoid", INFINITY, 1},    {"sigmoid", -INFINITY, 0},
-      {"sigmoid", 0, 0.5f},   {"sin", -0.0f, -0.0f},       {"cos", 0, 1},
-      {"sqrt", -0.0f, -0.0f}, {"sqrt", INFINITY, INFINITY}, {"floor", -0.5f, -1},
-      {"floor", 8388609, 8388609}, {"ceil", -0.5f, -0.0f}, {"round", 2.5f, 2},
-      {"round", -0.5f, -0.0f}, {"round", 1e30f, 1e30f},    {"floor", -INFINITY, -INFINITY},
+      {"exp", -INFINITY, 0},
+      {"exp", INFINITY, INFINITY},
+      {"exp", 0, 1},
+      {"exp", -200, 0},
+      {"exp", 89, INFINITY},
+      {"log", 0, -INFINITY},
+      {"log", -0.0f, -INFINITY},
+      {"log", 1, 0},
+      {"log", INFINITY, INFINITY},
+      {"tanh", 0, 0},
+      {"tanh", -0.0f, -0.0f},
+      {"tanh", INFINITY, 1},
+      {"tanh", -INFINITY, -1},
+      {"erf", INFINITY, 1},
+      {"erf", -INFINITY, -1},
+      {"erf", -0.0f, -0.0f},
+      {"sigmoid", INFINITY, 1},
+      {"sigmoid", -INFINITY, 0},
+      {"sigmoid", 0, 0.5f},
+      {"sin", -0.0f, -0.0f},
+      {"cos", 0, 1},
+      {"sqrt", -0.0f, -0.0f},
+      {"sqrt", INFINITY, INFINITY},
+      {"floor", -0.5f, -1},
+      {"floor", 8388609, 8388609},
+      {"ceil", -0.5f, -0.0f},
+      {"round", 2.5f, 2},
+      {"round", -0.5f, -0.0f},
+      {"round", 1e30f, 1e30f},
+      {"floor", -INFINITY, -INFINITY},
   };
-  static const special nans[] = {{"log", -1, 0},      {"sqrt", -1, 0}, {"sin", INFINITY, 0},
-                                 {"cos", -INFINITY, 0}, {"log", -INFINITY, 0}};
+  static const special nans[] = {{"log", -1, 0},
+                                 {"sqrt", -1, 0},
+                                 {"sin", INFINITY, 0},
+                                 {"cos", -INFINITY, 0},
+                                 {"log", -INFINITY, 0}};
   bench b = bench_open(0);
   for (int f = 0; f < FUNCTIONS; f++) {
     for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
@@ -178,7 +213,8 @@ Test(codegen_math, is_exact_on_special_values) {
       if (strcmp(nans[i].name, functions[f].name)) continue;
       b.x[0] = nans[i].x;
       run(&b, f, 1);
-      cr_assert(isnan(b.y[0]), "%s(%g) = %g", nans[i].name, (double)nans[i].x, (double)b.y[0]);
+      cr_assert(isnan(b.y[0]), "%s(%g) = %g", nans[i].name, (double)nans[i].x,
+                (double)b.y[0]);
     }
     b.x[0] = NAN;
     run(&b, f, 1);

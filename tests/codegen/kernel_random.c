@@ -7,7 +7,8 @@
 
 enum { MAX_CASES = 512, MAX_POOL = 24 };
 
-// ---- random graphs ---------------------------------------------------------------------
+// ---- random graphs
+// ---------------------------------------------------------------------
 
 typedef struct maker {
   ft_rng rng;
@@ -17,8 +18,12 @@ typedef struct maker {
   uint32_t pool[MAX_POOL], count;
 } maker;
 
-static uint64_t below(maker *m, uint64_t n) { return ft_rng_below(&m->rng, n); }
-static bool chance(maker *m, uint64_t percent) { return below(m, 100) < percent; }
+static uint64_t below(maker *m, uint64_t n) {
+  return ft_rng_below(&m->rng, n);
+}
+static bool chance(maker *m, uint64_t percent) {
+  return below(m, 100) < percent;
+}
 
 static ft_shape random_domain(maker *m) {
   static const int64_t dims[] = {1, 2, 3, 5, 7, 8, 16, 17, 33, 64, 100, 131, 300, 1025};
@@ -47,7 +52,7 @@ static ft_shape random_operand(maker *m) {
 }
 
 static ft_dtype random_dtype(maker *m) {
-  static const ft_dtype types[] = {FT_F32, FT_F32, FT_F32, FT_F32, FT_F32,
+  static const ft_dtype types[] = {FT_F32, FT_F32, FT_F32, FT_F32,  FT_F32,
                                    FT_F32, FT_I32, FT_I64, FT_BOOL, FT_F64};
   return types[below(m, sizeof types / sizeof *types)];
 }
@@ -60,11 +65,14 @@ static void add_input(maker *m) {
   ft_shape s = random_operand(m);
   uint32_t value;
   const char *name = ft_arena_printf(m->arena, "x%u", m->graph->input_count);
-  cr_assert_eq(ft_graph_add_input(m->graph, name, random_dtype(m), &s, &value, NULL), FT_OK);
+  cr_assert_eq(ft_graph_add_input(m->graph, name, random_dtype(m), &s, &value, NULL),
+               FT_OK);
   keep(m, value);
 }
 
-static const ft_value *value_of(const maker *m, uint32_t v) { return &m->graph->value[v]; }
+static const ft_value *value_of(const maker *m, uint32_t v) {
+  return &m->graph->value[v];
+}
 
 static uint32_t emit(maker *m, ft_op op, const uint32_t *in, uint32_t count,
                      const ft_attr *attr) {
@@ -77,15 +85,18 @@ static uint32_t emit(maker *m, ft_op op, const uint32_t *in, uint32_t count,
 }
 
 static void add_unary(maker *m, uint32_t v) {
-  static const ft_op floats[] = {FT_OP_NEG,   FT_OP_ABS,  FT_OP_SQRT, FT_OP_RECIPROCAL,
-                                 FT_OP_EXP,   FT_OP_LOG,  FT_OP_ERF,  FT_OP_TANH,
-                                 FT_OP_SIGMOID, FT_OP_SIN, FT_OP_COS, FT_OP_FLOOR,
-                                 FT_OP_CEIL,  FT_OP_ROUND, FT_OP_SIGN, FT_OP_RELU};
+  static const ft_op floats[] = {FT_OP_NEG,     FT_OP_ABS,   FT_OP_SQRT, FT_OP_RECIPROCAL,
+                                 FT_OP_EXP,     FT_OP_LOG,   FT_OP_ERF,  FT_OP_TANH,
+                                 FT_OP_SIGMOID, FT_OP_SIN,   FT_OP_COS,  FT_OP_FLOOR,
+                                 FT_OP_CEIL,    FT_OP_ROUND, FT_OP_SIGN, FT_OP_RELU};
   static const ft_op integers[] = {FT_OP_NEG, FT_OP_ABS, FT_OP_SIGN, FT_OP_RELU};
   ft_dtype dtype = value_of(m, v)->dtype;
-  if (dtype == FT_BOOL) emit(m, FT_OP_NOT, &v, 1, NULL);
-  else if (ft_dtype_is_float(dtype)) emit(m, floats[below(m, 16)], &v, 1, NULL);
-  else emit(m, integers[below(m, 4)], &v, 1, NULL);
+  if (dtype == FT_BOOL)
+    emit(m, FT_OP_NOT, &v, 1, NULL);
+  else if (ft_dtype_is_float(dtype))
+    emit(m, floats[below(m, 16)], &v, 1, NULL);
+  else
+    emit(m, integers[below(m, 4)], &v, 1, NULL);
 }
 
 static uint32_t partner(maker *m, uint32_t v) {
@@ -93,7 +104,8 @@ static uint32_t partner(maker *m, uint32_t v) {
     uint32_t w = m->pool[below(m, m->count)];
     ft_shape s;
     if (value_of(m, w)->dtype == value_of(m, v)->dtype &&
-        ft_shape_broadcast(&value_of(m, v)->shape, &value_of(m, w)->shape, &s, NULL) == FT_OK)
+        ft_shape_broadcast(&value_of(m, v)->shape, &value_of(m, w)->shape, &s, NULL) ==
+            FT_OK)
       return w;
   }
   return v;
@@ -102,13 +114,14 @@ static uint32_t partner(maker *m, uint32_t v) {
 static uint32_t scalar(maker *m, ft_dtype dtype) {
   static const double numbers[] = {0.5, 2, -1, 3, 0, 1.25, -0.5, 7};
   uint32_t v;
-  cr_assert_eq(ft_graph_add_scalar(m->graph, dtype, numbers[below(m, 8)], &v, NULL), FT_OK);
+  cr_assert_eq(ft_graph_add_scalar(m->graph, dtype, numbers[below(m, 8)], &v, NULL),
+               FT_OK);
   return v;
 }
 
 static void add_binary(maker *m, uint32_t v) {
-  static const ft_op numeric[] = {FT_OP_ADD, FT_OP_SUB, FT_OP_MUL,  FT_OP_DIV,
-                                  FT_OP_MIN, FT_OP_MAX, FT_OP_EQUAL, FT_OP_LESS,
+  static const ft_op numeric[] = {FT_OP_ADD,        FT_OP_SUB, FT_OP_MUL,   FT_OP_DIV,
+                                  FT_OP_MIN,        FT_OP_MAX, FT_OP_EQUAL, FT_OP_LESS,
                                   FT_OP_LESS_EQUAL, FT_OP_POW};
   static const ft_op logic[] = {FT_OP_AND, FT_OP_OR, FT_OP_EQUAL};
   ft_dtype dtype = value_of(m, v)->dtype;
@@ -128,7 +141,8 @@ static void add_where(maker *m, uint32_t v) {
     ft_shape s;
     if (value_of(m, c)->dtype != FT_BOOL || c == v) continue;
     uint32_t in[3] = {c, v, partner(m, v)};
-    if (ft_shape_broadcast(&value_of(m, c)->shape, &value_of(m, v)->shape, &s, NULL) != FT_OK ||
+    if (ft_shape_broadcast(&value_of(m, c)->shape, &value_of(m, v)->shape, &s, NULL) !=
+            FT_OK ||
         ft_shape_broadcast(&s, &value_of(m, in[2])->shape, &s, NULL) != FT_OK)
       continue;
     emit(m, FT_OP_WHERE, in, 3, NULL);
@@ -157,7 +171,8 @@ static void add_broadcast(maker *m, uint32_t v) {
   ft_attr attr = {.shape = m->domain};
   ft_shape s;
   const ft_shape *shape = &value_of(m, v)->shape;
-  if (ft_shape_broadcast(shape, &m->domain, &s, NULL) != FT_OK || !ft_shape_equal(&s, &m->domain))
+  if (ft_shape_broadcast(shape, &m->domain, &s, NULL) != FT_OK ||
+      !ft_shape_equal(&s, &m->domain))
     return;
   emit(m, FT_OP_BROADCAST, &v, 1, &attr);
 }
@@ -200,14 +215,22 @@ static void add_step(maker *m) {
   // Later values more often, so that chains grow.
   uint32_t v = m->pool[chance(m, 60) ? m->count - 1 : below(m, m->count)];
   uint64_t draw = below(m, 100);
-  if (draw < 30) add_unary(m, v);
-  else if (draw < 62) add_binary(m, v);
-  else if (draw < 68) add_where(m, v);
-  else if (draw < 74) add_cast(m, v);
-  else if (draw < 78) add_transpose(m, v);
-  else if (draw < 82) add_view(m, v);
-  else if (draw < 86) add_broadcast(m, v);
-  else add_reduce(m, v);
+  if (draw < 30)
+    add_unary(m, v);
+  else if (draw < 62)
+    add_binary(m, v);
+  else if (draw < 68)
+    add_where(m, v);
+  else if (draw < 74)
+    add_cast(m, v);
+  else if (draw < 78)
+    add_transpose(m, v);
+  else if (draw < 82)
+    add_view(m, v);
+  else if (draw < 86)
+    add_broadcast(m, v);
+  else
+    add_reduce(m, v);
 }
 
 static bool is_read(const ft_graph *g, uint32_t root) {
@@ -237,7 +260,8 @@ static ft_graph *random_graph(uint64_t seed, ft_arena *arena) {
   return m.graph;
 }
 
-// ---- cases ----------------------------------------------------------------------------------
+// ---- cases
+// ----------------------------------------------------------------------------------
 
 typedef struct test_case {
   uint64_t seed;
@@ -266,9 +290,9 @@ static void session_start(session *s) {
   s->target = test_target(s->arena);
   ft_codegen_options options = {.cache_folder = s->folder, .jobs = 2};
   ft_error error;
-  cr_assert_eq(ft_codegen_create(&options, &s->target, ft_allocator_system(), &s->codegen,
-                                 &error),
-               FT_OK, "%s", error.text);
+  cr_assert_eq(
+      ft_codegen_create(&options, &s->target, ft_allocator_system(), &s->codegen, &error),
+      FT_OK, "%s", error.text);
   s->builder = ft_codegen_builder(s->codegen);
 }
 
@@ -307,33 +331,36 @@ static bool make_case(session *s, const ft_graph *graph, uint32_t first, uint32_
     cr_assert(*reason, "no reason");
     cr_assert_gt(count, 1, "seed %llu: single primitive %u refused: %s",
                  (unsigned long long)seed, first, reason);
-    if (getenv("FT_SHOW_REFUSALS")) fprintf(stderr, "%llu: %s\n", (unsigned long long)seed, reason);
+    if (getenv("FT_SHOW_REFUSALS"))
+      fprintf(stderr, "%llu: %s\n", (unsigned long long)seed, reason);
     return false;
   }
   const ft_group *g = &out->workload.group;
   out->input = FT_NEW_ARRAY(s->arena, ft_tensor, g->input_count);
   cr_assert_eq(ft_group_random_inputs(g, seed, s->arena, out->input, &error), FT_OK, "%s",
                error.text);
-  for (uint32_t i = 0; i < g->input_count && seed % 3 == 0; i++) sprinkle(s, &out->input[i]);
+  for (uint32_t i = 0; i < g->input_count && seed % 3 == 0; i++)
+    sprinkle(s, &out->input[i]);
   ft_graph *alone;
   cr_assert_eq(ft_group_extract(g, s->arena, &alone, &error), FT_OK, "%s", error.text);
   out->reference = FT_NEW_ARRAY(s->arena, ft_reference, g->output_count);
-  cr_assert_eq(ft_interpret_graph(alone, out->input, s->arena, out->reference, &error), FT_OK,
-               "%s", error.text);
+  cr_assert_eq(ft_interpret_graph(alone, out->input, s->arena, out->reference, &error),
+               FT_OK, "%s", error.text);
   return true;
 }
 
 // A random tactic and schedule; the first of the space half the time.
 static ft_candidate draw(session *s, const test_case *c) {
   const char *names[8], *reason;
-  uint32_t n = s->builder.match(s->builder.self, &c->workload, s->arena, names, 8, &reason);
+  uint32_t n =
+      s->builder.match(s->builder.self, &c->workload, s->arena, names, 8, &reason);
   ft_candidate candidate = {.workload = &c->workload, .target = &s->target};
   candidate.tactic = names[ft_rng_below(&s->rng, n)];
   ft_schedule *list;
   uint32_t count;
   ft_error error;
-  cr_assert_eq(s->builder.space(s->builder.self, &c->workload, candidate.tactic, &s->target,
-                                s->arena, &list, &count, &error),
+  cr_assert_eq(s->builder.space(s->builder.self, &c->workload, candidate.tactic,
+                                &s->target, s->arena, &list, &count, &error),
                FT_OK, "%s", error.text);
   cr_assert(count > 0 && count <= 64, "%u schedules", count);
   uint64_t at = ft_rng_below(&s->rng, 2) ? 0 : ft_rng_below(&s->rng, count);
@@ -358,8 +385,8 @@ static void run_case(session *s, const test_case *c, const ft_candidate *candida
     cr_assert(cmp.max_ratio <= 1,
               "seed %llu %s %s output %u at %lld: got %.9g, expected %.9g, ratio %g\n%s",
               (unsigned long long)c->seed, candidate->tactic, schedule, i,
-              (long long)cmp.worst_index, cmp.worst_value, cmp.worst_expected, cmp.max_ratio,
-              module->source);
+              (long long)cmp.worst_index, cmp.worst_value, cmp.worst_expected,
+              cmp.max_ratio, module->source);
   }
 }
 
@@ -368,8 +395,8 @@ static void run_batch(session *s, const test_case *cases, uint32_t count) {
   ft_module *module = FT_NEW_ARRAY(s->arena, ft_module, count);
   for (uint32_t i = 0; i < count; i++) candidate[i] = draw(s, &cases[i]);
   ft_error error;
-  cr_assert_eq(s->builder.build(s->builder.self, candidate, count, false, s->arena, module,
-                                &error),
+  cr_assert_eq(s->builder.build(s->builder.self, candidate, count, false, s->arena,
+                                module, &error),
                FT_OK, "%s", error.text);
   for (uint32_t i = 0; i < count; i++) run_case(s, &cases[i], &candidate[i], &module[i]);
   s->kernels += count;
@@ -409,8 +436,8 @@ static void run_random(uint64_t seed, uint32_t count) {
   uint64_t began = ft_clock_ns();
   for (uint32_t i = 0; i < count; i += 64)
     run_batch(&s, cases + i, count - i < 64 ? count - i : 64);
-  fprintf(stderr, "%u kernels, %u whole graphs, %u refused, %.1f s\n", s.kernels, s.accepted,
-          s.refused, (double)(ft_clock_ns() - began) / 1e9);
+  fprintf(stderr, "%u kernels, %u whole graphs, %u refused, %.1f s\n", s.kernels,
+          s.accepted, s.refused, (double)(ft_clock_ns() - began) / 1e9);
   cr_assert_gt(s.accepted, s.refused / 2);
   session_close(&s);
 }

@@ -29,7 +29,8 @@ typedef struct guarded {
 static inline guarded guarded_make(size_t bytes) {
   size_t rounded = (bytes + 63) / 64 * 64, pages = (rounded + PAGE - 1) / PAGE + 2;
   guarded g = {.map_bytes = pages * PAGE, .data_bytes = bytes};
-  g.map = mmap(NULL, g.map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  g.map =
+      mmap(NULL, g.map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   cr_assert(g.map != MAP_FAILED);
   memset(g.map, POISON, g.map_bytes);
   cr_assert_eq(mprotect(g.map, PAGE, PROT_NONE), 0);
@@ -67,7 +68,8 @@ static inline int32_t run_module(const ft_module *module, const ft_group *group,
   void **pointer = FT_NEW_ARRAY(arena, void *, count + 1);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t o = i - group->input_count;
-    const ft_value *v = i < group->input_count ? NULL : &group->graph->value[group->output[o]];
+    const ft_value *v =
+        i < group->input_count ? NULL : &group->graph->value[group->output[o]];
     size_t bytes = v ? (size_t)ft_shape_elements(&v->shape) * ft_dtype_bytes(v->dtype)
                      : input[i].bytes;
     buffer[i] = guarded_make(bytes);
@@ -91,8 +93,8 @@ static inline int32_t run_module(const ft_module *module, const ft_group *group,
     const guarded *g = &buffer[group->input_count + i];
     const ft_value *v = &group->graph->value[group->output[i]];
     cr_assert(guarded_is_clean(g), "wrote around output %u", i);
-    out[i] = (ft_tensor){v->dtype, v->shape, ft_arena_memdup(arena, g->data, g->data_bytes),
-                         g->data_bytes};
+    out[i] = (ft_tensor){v->dtype, v->shape,
+                         ft_arena_memdup(arena, g->data, g->data_bytes), g->data_bytes};
   }
   for (uint32_t i = 0; i < count; i++) munmap(buffer[i].map, buffer[i].map_bytes);
   munmap(scratch.map, scratch.map_bytes);
