@@ -164,7 +164,7 @@ static ft_status load_step(ft_job *job, uint32_t program, uint32_t step,
   ft_status status = ft_library_symbol(job->library, m->path, m->entry, &symbol, error);
   if (status != FT_OK) return ft_error_prefix(error, "step %u", step);
   memcpy(&l->entry, &symbol, sizeof symbol);
-  void **buffers, **scratch = NULL;
+  void **buffers = NULL, **scratch = NULL;
   FT_TRY(build_arguments(job, program, step, &buffers, error));
   if (m->scratch_bytes > 0)
     FT_TRY(place_scratch(job, program, m->scratch_bytes, &scratch, error));

@@ -18,7 +18,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LINE = 64, SPIN_ROUNDS = 600, MAX_THREADS = 1024, CHUNKS_PER_THREAD = 32 };
+#include "core/clock.h"
+
+enum { LINE = 64, MAX_THREADS = 1024, CHUNKS_PER_THREAD = 32 };
+// Longer than it takes to wake a thread (50 us and more in a virtual machine): otherwise
+// the one that was woken finds the other one asleep, and so on for ever.
+static const uint64_t spin_ns = 200000;
 #define STACK_BYTES ((size_t)8 << 20)  // what the main thread has: a kernel may use it
 
 typedef struct task {
@@ -48,6 +53,7 @@ struct ft_pool {
   _Alignas(LINE) task task;
   const ft_allocator *allocator;
   uint32_t threads;  // helpers + 1
+  uint32_t spins;    // before a thread sleeps
   uint32_t started;  // helpers running
   helper *helpers;   // [threads]; 0 is the owner and has no thread
 };
@@ -68,9 +74,23 @@ static inline void relax(void) {
 #endif
 }
 
+// How many rounds of wait_change last spin_ns: a pause takes 40 to 140 cycles.
+static uint32_t count_spins(void) {
+  enum { ROUNDS = 256, TRIES = 5 };
+  uint64_t best = UINT64_MAX;
+  for (int try = 0; try < TRIES; try++) {
+    uint64_t start = ft_clock_ns();
+    for (int i = 0; i < ROUNDS; i++) relax();
+    uint64_t ns = ft_clock_ns() - start;
+    if (ns < best) best = ns;
+  }
+  return (uint32_t)(spin_ns * ROUNDS / (best ? best : 1));
+}
+
 // Returns when *word is not |old|.
-static unsigned wait_change(atomic_uint *word, unsigned old, atomic_uint *sleeping) {
-  for (int i = 0; i < SPIN_ROUNDS; i++) {
+static unsigned wait_change(atomic_uint *word, unsigned old, atomic_uint *sleeping,
+                            uint32_t spins) {
+  for (uint32_t i = 0; i < spins; i++) {
     unsigned now = atomic_load_explicit(word, memory_order_acquire);
     if (now != old) return now;
     relax();
@@ -102,7 +122,7 @@ static void *helper_main(void *argument) {
   ft_pool *pool = self->pool;
   unsigned seen = 0;
   for (;;) {
-    seen = wait_change(&self->ticket, seen, &self->sleeping);
+    seen = wait_change(&self->ticket, seen, &self->sleeping, pool->spins);
     if (atomic_load(&pool->closing)) return NULL;
     pool->task.run(pool, self->index);
     finish(pool);
@@ -111,7 +131,8 @@ static void *helper_main(void *argument) {
 
 static void wait_idle(ft_pool *pool) {
   unsigned pending = atomic_load_explicit(&pool->pending, memory_order_acquire);
-  while (pending) pending = wait_change(&pool->pending, pending, &pool->owner_sleeping);
+  while (pending)
+    pending = wait_change(&pool->pending, pending, &pool->owner_sleeping, pool->spins);
 }
 
 static void ring(helper *h) {
@@ -247,6 +268,7 @@ ft_status ft_pool_create(const ft_allocator *allocator, uint32_t max_threads,
   memset(pool, 0, sizeof *pool);
   pool->allocator = allocator;
   pool->threads = threads;
+  pool->spins = count_spins();
   pool->helpers = ft_allocate(allocator, threads * sizeof(helper), LINE);
   if (!pool->helpers) {
     ft_release(allocator, pool);

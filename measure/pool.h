@@ -1,7 +1,7 @@
 // pool - threads that run the blocks of a launch.
 //
 // One thread per allowed cpu, pinned; thread 0 is the caller. Blocks are handed out by
-// an atomic counter. A thread that waits spins for some microseconds, then sleeps in a
+// an atomic counter. A thread that waits spins for 200 microseconds, then sleeps in a
 // futex, so back-to-back launches cost about a microsecond and an idle pool costs
 // nothing. One block, or one thread, is a plain loop in the caller.
 //

@@ -14,7 +14,8 @@ uint64_t ft_runner_until(uint64_t ns) {
 ft_status ft_runner_ready(ft_cpu_runner *runner, ft_error *error) {
   if (runner->options.stop && *runner->options.stop)
     FT_FAIL(error, FT_INTERRUPTED, "stopped");
-  if (runner->worker.pid > 0) return FT_OK;
+  // One that died while nobody asked it anything must not be blamed on the next program.
+  if (ft_worker_is_alive(&runner->worker)) return FT_OK;
   ft_worker_kill(&runner->worker);
   return ft_worker_start(&runner->settings, runner->options.stop, &runner->worker, error);
 }

@@ -58,7 +58,7 @@ typedef struct answer {
 
 static void blame(answer *out, ft_outcome outcome, const char *text) {
   out->outcome = outcome;
-  snprintf(out->text, sizeof out->text, "%s", text);
+  snprintf(out->text, sizeof out->text, "%.255s", text);  // long ones are cut
 }
 
 static void blame_step(const worker *w, const ft_step_failure *f, answer *out) {
@@ -125,6 +125,7 @@ static ft_status load(worker *w, ft_wire_reader *in, ft_frame *frame, answer *ou
   ft_board_reset(w->board);
   w->board->phase = FT_PHASE_LOADING;
   ft_status status = ft_job_load(&w->job, in, error);
+  if (status != FT_OK) w->job.program_count = 0;  // half a job does not run
   if (status == FT_NOT_FOUND || status == FT_OUT_OF_MEMORY) {
     blame(out,
           status == FT_NOT_FOUND ? FT_OUTCOME_LAUNCH_ERROR : FT_OUTCOME_OUT_OF_MEMORY,

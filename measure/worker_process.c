@@ -118,6 +118,13 @@ ft_status ft_worker_start(const ft_worker_settings *settings, const volatile int
   return status;
 }
 
+bool ft_worker_is_alive(const ft_worker_process *worker) {
+  if (worker->pid <= 0) return false;
+  siginfo_t info = {0};
+  return waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != worker->pid;
+}
+
 // ---- ending ---------------------------------------------------------------------------
 
 static int reap(ft_worker_process *worker) {
@@ -210,14 +217,8 @@ static void describe_death(const ft_board *board, int state, char out[256]) {
 
 // The socket closes before the process is gone, and its own end is the one to report.
 // A kernel may also have closed the socket and live on: then it is killed.
-static void await_end(pid_t pid) {
-  for (int i = 0; i < LEAVE_MS; i++) {
-    siginfo_t info = {0};
-    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        info.si_pid == pid)
-      return;
-    poll(NULL, 0, 1);
-  }
+static void await_end(const ft_worker_process *worker) {
+  for (int i = 0; i < LEAVE_MS && ft_worker_is_alive(worker); i++) poll(NULL, 0, 1);
 }
 
 // The worker is gone or must go: fills the verdict and reaps.
@@ -230,7 +231,7 @@ static void bury(ft_worker_process *worker, ft_frame_result result, const char *
                                         [FT_FRAME_NO_MEMORY] = FT_OUTCOME_INTERRUPTED};
   verdict->outcome = outcomes[result];
   if (result == FT_FRAME_CLOSED) {
-    await_end(worker->pid);
+    await_end(worker);
     describe_death(worker->board, kill_and_reap(worker), verdict->text);
     worker->pid = 0;
     return;

@@ -40,6 +40,8 @@ typedef struct ft_verdict {
 FT_MUST_CHECK ft_status ft_worker_start(const ft_worker_settings *settings,
                                         const volatile int *stop, ft_worker_process *out,
                                         ft_error *error);
+// False when it has died meanwhile (or never ran).
+bool ft_worker_is_alive(const ft_worker_process *worker);
 // Asks it to leave, waits a moment, kills it. A stopped one is fine.
 void ft_worker_stop(ft_worker_process *worker);
 // SIGKILL to its process group, and reaps it. A stopped one is fine.

@@ -132,9 +132,9 @@ Test(measure_pool, is_clean_under_the_thread_sanitizer) {
   snprintf(command, sizeof command,
            "clang -fsanitize=thread -g -O1 -std=c11 -D_GNU_SOURCE -I%s "
            "%s/tests/measure/tsan_pool.c %s/measure/pool.c %s/core/allocator.c "
-           "%s/core/status.c -o %s -pthread 2>/dev/null",
+           "%s/core/status.c %s/core/clock.c -o %s -pthread 2>/dev/null",
            FT_SOURCE_DIR, FT_SOURCE_DIR, FT_SOURCE_DIR, FT_SOURCE_DIR, FT_SOURCE_DIR,
-           program);
+           FT_SOURCE_DIR, program);
   if (system(command) != 0) cr_skip_test("no clang with ThreadSanitizer");
   // Its shadow memory needs the classic layout of the address space.
   snprintf(command, sizeof command, "setarch -R %s >%s.log 2>&1", program, program);
