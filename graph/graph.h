@@ -37,12 +37,12 @@ typedef enum ft_op {
   FT_OP_COUNT
 } ft_op;
 
-typedef enum ft_op_class { FT_CLASS_E, FT_CLASS_I, FT_CLASS_R } ft_op_class;
+typedef enum ft_op_class { FT_CLASS_E, FT_CLASS_I, FT_CLASS_R, FT_CLASS_S, FT_CLASS_M } ft_op_class;
 
 typedef struct ft_op_info {
   const char *name;
   ft_op_class class;
-  uint8_t arity;
+  uint8_t arity;  // 0: any number, at least one
 } ft_op_info;
 
 const ft_op_info *ft_op_describe(ft_op op);
@@ -51,8 +51,14 @@ const ft_op_info *ft_op_describe(ft_op op);
 typedef struct ft_attr {
   ft_dtype to;                // CAST
   uint32_t axes;              // REDUCE_*: bit per axis
-  ft_shape shape;             // BROADCAST
+  ft_shape shape;             // BROADCAST; the output of SLICE, PAD, WINDOW_*, CONV
   uint8_t perm[FT_MAX_RANK];  // TRANSPOSE
+  uint8_t axis;               // CONCAT, GATHER*
+  int64_t groups;             // CONV
+  // SLICE, PAD: per axis. WINDOW_*, CONV: per spatial axis (axis 2 is entry 0), |start|
+  // being the padding before; |window| of CONV is in the weight's shape.
+  int64_t start[FT_MAX_RANK], step[FT_MAX_RANK];
+  int64_t window[FT_MAX_RANK], stride[FT_MAX_RANK], dilation[FT_MAX_RANK];
 } ft_attr;
 
 typedef enum ft_role { FT_ROLE_INPUT, FT_ROLE_CONSTANT, FT_ROLE_COMPUTED } ft_role;
@@ -76,8 +82,8 @@ typedef struct ft_value {
 typedef struct ft_primitive {
   ft_op op;
   ft_attr attr;
-  uint8_t input_count;
-  uint32_t input[3];  // value indices (may be views)
+  uint32_t input_count;
+  const uint32_t *input;  // value indices (may be views), in the graph's arena
   uint32_t output;    // value index (a root)
   uint32_t op_index;  // the operator it belongs to
 } ft_primitive;
