@@ -251,8 +251,21 @@ ft_status ft_catalog_record(ft_catalog *c, uint32_t index, uint32_t candidate,
   FT_TRY(keep_trial(trial, c->result, &group->trial, error));
   if (!is_ok) return FT_OK;
   group->is_measured = true;
+  group->is_confirmed = false;
   group->best = candidate;
   group->cost_ns = (double)trial->time.median_ns;
+  return FT_OK;
+}
+
+ft_status ft_catalog_confirm(ft_catalog *c, uint32_t index, const ft_trial *trial,
+                             ft_error *error) {
+  ft_catalog_group *group = &c->group[index];
+  FT_ASSERT(group->is_measured);
+  bool is_ok = trial->outcome == FT_OUTCOME_OK && trial->time.median_ns > 0;
+  FT_TRY(keep_trial(trial, c->result, &group->trial, error));
+  group->is_confirmed = true;
+  group->is_measured = is_ok;
+  group->cost_ns = is_ok ? (double)trial->time.median_ns : INFINITY;
   return FT_OK;
 }
 

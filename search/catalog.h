@@ -28,6 +28,7 @@ typedef struct ft_catalog_group {
   uint32_t best;                  // candidate, when measured
   ft_trial trial;                 // of best; else the last failure, or PENDING
   double cost_ns;                 // median of best; infinite
+  bool is_confirmed;              // cost_ns is from a confirmation of best
 } ft_catalog_group;
 
 typedef struct ft_catalog {
@@ -65,6 +66,11 @@ FT_MUST_CHECK ft_status ft_catalog_open(ft_catalog *catalog, uint32_t group,
 FT_MUST_CHECK ft_status ft_catalog_record(ft_catalog *catalog, uint32_t group,
                                           uint32_t candidate, const ft_trial *trial,
                                           ft_error *error);
+
+// Takes a second, longer look at the group's best candidate: its median replaces the
+// cost, up or down. One that fails now costs infinity.
+FT_MUST_CHECK ft_status ft_catalog_confirm(ft_catalog *catalog, uint32_t group,
+                                           const ft_trial *trial, ft_error *error);
 
 // Every candidate was tried (an empty space too), so an infinite cost is final.
 bool ft_catalog_is_spent(const ft_catalog_group *group);
