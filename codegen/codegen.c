@@ -10,6 +10,7 @@
 #include "codegen/print_c.h"
 #include "codegen/process.h"
 #include "codegen/tactic.h"
+#include "core/file.h"
 
 struct ft_codegen {
   const ft_allocator *allocator;

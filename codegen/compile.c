@@ -9,6 +9,7 @@
 
 #include "codegen/prelude.h"
 #include "codegen/process.h"
+#include "core/file.h"
 #include "core/strbuf.h"
 
 enum { PACK = 32, MAX_ARGUMENTS = 32, LOG_BYTES = 64 << 10 };
@@ -151,7 +152,7 @@ static ft_status prepare_unit(batch *b, unit *u, ft_error *error) {
 
 static ft_status take_unit(batch *b, const unit *u, const ft_process *p,
                            ft_error *error) {
-  const char *log = ft_file_read(u->log_path, LOG_BYTES, b->arena);
+  const char *log = ft_log_read(u->log_path, LOG_BYTES, b->arena);
   ft_outcome outcome = p->timed_out        ? FT_OUTCOME_TIMEOUT
                        : p->exit_code == 0 ? FT_OUTCOME_OK
                                            : FT_OUTCOME_COMPILE_ERROR;

@@ -55,7 +55,7 @@ static ft_status ask(finder *f, const char *path, ft_error *error) {
   ft_process p = {.argv = argv, .log_path = f->log};
   if (ft_process_run(&p, 1, 1, 10000000000ull, NULL) != FT_OK || p.exit_code != 0)
     return FT_OK;
-  char *text = ft_file_read(f->log, 4096, f->arena);
+  char *text = ft_log_read(f->log, 4096, f->arena);
   FT_OOM_IF(!text, error);
   bool is_clang = strstr(text, "clang") != NULL;
   char *version = version_in(text, f->arena);

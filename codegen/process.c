@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,39 +146,11 @@ ft_status ft_process_run(ft_process *process, uint32_t count, uint32_t jobs,
 // ---- files
 // ------------------------------------------------------------------------------
 
-char *ft_file_read(const char *path, size_t limit, ft_arena *arena) {
+char *ft_log_read(const char *path, size_t limit, ft_arena *arena) {
   FILE *file = fopen(path, "rbe");
   if (!file) return NULL;
   char *text = ft_arena_alloc_aligned(arena, limit + 1, 1);
   if (text) text[fread(text, 1, limit, file)] = '\0';
   fclose(file);
   return text;
-}
-
-ft_status ft_file_write(const char *path, const char *text, size_t size,
-                        ft_error *error) {
-  FILE *file = fopen(path, "wbe");
-  if (!file) FT_FAIL(error, FT_IO, "cannot write %s: %s", path, strerror(errno));
-  bool wrote = fwrite(text, 1, size, file) == size;
-  if (fclose(file) || !wrote)
-    FT_FAIL(error, FT_IO, "cannot write %s: %s", path, strerror(errno));
-  return FT_OK;
-}
-
-ft_status ft_folder_make(const char *path, ft_error *error) {
-  char part[4096];
-  size_t length = strlen(path);
-  if (!length || length >= sizeof part)
-    FT_FAIL(error, FT_INVALID_ARGUMENT, "folder name of %zu bytes", length);
-  for (size_t i = 1; i <= length; i++) {
-    if (path[i] != '/' && path[i] != '\0') continue;
-    memcpy(part, path, i);
-    part[i] = '\0';
-    if (mkdir(part, 0700) && errno != EEXIST)
-      FT_FAIL(error, FT_IO, "cannot make folder %s: %s", part, strerror(errno));
-  }
-  struct stat info;
-  if (stat(path, &info) || !S_ISDIR(info.st_mode))
-    FT_FAIL(error, FT_IO, "%s is not a folder", path);
-  return FT_OK;
 }

@@ -21,11 +21,6 @@ FT_MUST_CHECK ft_status ft_process_run(ft_process *process, uint32_t count, uint
 
 // The first |limit| bytes of a file, NUL-terminated, in |arena|; NULL when it cannot be
 // read.
-char *ft_file_read(const char *path, size_t limit, ft_arena *arena);
-// Writes a whole file. IO names the path.
-FT_MUST_CHECK ft_status ft_file_write(const char *path, const char *text, size_t size,
-                                      ft_error *error);
-// mkdir -p, mode 0700.
-FT_MUST_CHECK ft_status ft_folder_make(const char *path, ft_error *error);
+char *ft_log_read(const char *path, size_t limit, ft_arena *arena);
 
 #endif

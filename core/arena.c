@@ -134,7 +134,9 @@ int ft_arena_defer(ft_arena *arena, void (*call)(void *ctx), void *ctx) {
   return 0;
 }
 
-size_t ft_arena_bytes(const ft_arena *arena) { return arena->bytes; }
+size_t ft_arena_bytes(const ft_arena *arena) {
+  return arena->bytes;
+}
 
 int ft_arena_grow(ft_arena *arena, void **items, size_t count, size_t *capacity,
                   size_t item_size) {

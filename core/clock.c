@@ -9,8 +9,12 @@ static uint64_t read_clock(clockid_t id) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-uint64_t ft_clock_ns(void) { return read_clock(CLOCK_MONOTONIC); }
-uint64_t ft_clock_unix_ns(void) { return read_clock(CLOCK_REALTIME); }
+uint64_t ft_clock_ns(void) {
+  return read_clock(CLOCK_MONOTONIC);
+}
+uint64_t ft_clock_unix_ns(void) {
+  return read_clock(CLOCK_REALTIME);
+}
 
 void ft_clock_iso8601(uint64_t unix_ns, char out[21]) {
   time_t seconds = (time_t)(unix_ns / 1000000000u);

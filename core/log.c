@@ -16,7 +16,9 @@ static int level_from_environment(void) {
   return FT_LOG_WARN;
 }
 
-void ft_log_set_level(ft_log_level level) { atomic_store(&level_set, (int)level); }
+void ft_log_set_level(ft_log_level level) {
+  atomic_store(&level_set, (int)level);
+}
 
 void ft_log(ft_log_level level, const char *format, ...) {
   int limit = atomic_load(&level_set);

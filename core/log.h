@@ -5,7 +5,12 @@
 
 #include "core/status.h"
 
-typedef enum ft_log_level { FT_LOG_ERROR, FT_LOG_WARN, FT_LOG_INFO, FT_LOG_DEBUG } ft_log_level;
+typedef enum ft_log_level {
+  FT_LOG_ERROR,
+  FT_LOG_WARN,
+  FT_LOG_INFO,
+  FT_LOG_DEBUG
+} ft_log_level;
 
 // Lines above |level| are dropped. The default is FT_LOG_WARN; FUSETUNE_LOG
 // (error|warn|info|debug) sets it at the first line.

@@ -9,7 +9,9 @@ typedef struct ft_rng {
   uint64_t state;
 } ft_rng;
 
-static inline ft_rng ft_rng_seed(uint64_t seed) { return (ft_rng){seed}; }
+static inline ft_rng ft_rng_seed(uint64_t seed) {
+  return (ft_rng){seed};
+}
 
 static inline uint64_t ft_rng_u64(ft_rng *rng) {
   uint64_t z = (rng->state += 0x9e3779b97f4a7c15ull);

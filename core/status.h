@@ -15,17 +15,17 @@
 #define FT_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 
 // name, text, what the caller may do
-#define FT_STATUS_MAP(X)                                                         \
-  X(OK, "ok")                                                                    \
-  X(INVALID_ARGUMENT, "invalid argument") /* the caller is wrong: fix the call */ \
-  X(REFUSED, "refused input") /* a file or message breaks a rule; text says which */ \
-  X(UNSUPPORTED, "unsupported") /* well-formed, but not something we do */        \
-  X(NOT_FOUND, "not found")                                                      \
-  X(OUT_OF_MEMORY, "out of memory")                                              \
-  X(IO, "input/output error")                                                    \
-  X(CORRUPT, "corrupt store")                                                    \
-  X(UNAVAILABLE, "unavailable") /* a tool or device is missing */                \
-  X(INTERRUPTED, "interrupted") /* stopped by a signal; state is saved */        \
+#define FT_STATUS_MAP(X)                                                               \
+  X(OK, "ok")                                                                          \
+  X(INVALID_ARGUMENT, "invalid argument") /* the caller is wrong: fix the call */      \
+  X(REFUSED, "refused input")   /* a file or message breaks a rule; text says which */ \
+  X(UNSUPPORTED, "unsupported") /* well-formed, but not something we do */             \
+  X(NOT_FOUND, "not found")                                                            \
+  X(OUT_OF_MEMORY, "out of memory")                                                    \
+  X(IO, "input/output error")                                                          \
+  X(CORRUPT, "corrupt store")                                                          \
+  X(UNAVAILABLE, "unavailable") /* a tool or device is missing */                      \
+  X(INTERRUPTED, "interrupted") /* stopped by a signal; state is saved */              \
   X(INTERNAL, "internal error") /* an invariant of ours is broken */
 
 typedef enum ft_status {
@@ -54,24 +54,24 @@ ft_status ft_error_prefix(ft_error *error, const char *format, ...) FT_PRINTF(2,
 
 // Leaves the function with the status of |call| unless it is FT_OK. Use only where
 // nothing is held.
-#define FT_TRY(call)                          \
-  do {                                        \
-    ft_status ft_try_ = (call);               \
-    if (ft_try_ != FT_OK) return ft_try_;     \
+#define FT_TRY(call)                      \
+  do {                                    \
+    ft_status ft_try_ = (call);           \
+    if (ft_try_ != FT_OK) return ft_try_; \
   } while (0)
 
 // For allocations: FT_OOM_IF(!p, error).
-#define FT_OOM_IF(condition, error)                                      \
-  do {                                                                   \
-    if (condition)                                                       \
+#define FT_OOM_IF(condition, error)                                                    \
+  do {                                                                                 \
+    if (condition)                                                                     \
       return ft_error_set((error), FT_OUT_OF_MEMORY, "out of memory in %s", __func__); \
   } while (0)
 
 // Our invariants, never for input. Stays on in release builds: a broken invariant
 // stops loudly.
-#define FT_ASSERT(condition)                                                \
-  do {                                                                      \
-    if (!(condition)) ft_assert_failed(#condition, __FILE__, __LINE__);     \
+#define FT_ASSERT(condition)                                            \
+  do {                                                                  \
+    if (!(condition)) ft_assert_failed(#condition, __FILE__, __LINE__); \
   } while (0)
 _Noreturn void ft_assert_failed(const char *condition, const char *file, int line);
 

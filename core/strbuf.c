@@ -32,7 +32,9 @@ void ft_strbuf_addn(ft_strbuf *b, const void *data, size_t size) {
   b->text[b->length] = '\0';
 }
 
-void ft_strbuf_add(ft_strbuf *b, const char *text) { ft_strbuf_addn(b, text, strlen(text)); }
+void ft_strbuf_add(ft_strbuf *b, const char *text) {
+  ft_strbuf_addn(b, text, strlen(text));
+}
 
 void ft_strbuf_printf(ft_strbuf *b, const char *format, ...) {
   va_list args;

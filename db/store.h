@@ -14,13 +14,16 @@
 
 typedef struct ft_store ft_store;
 
-// Creates the file (0600) and its folder when missing. Rows left pending by a dead owner
-// become interrupted. CORRUPT names the first problem; another version is REFUSED
-// ("store.db has version 7, this fusetune knows 1: use a newer fusetune").
+// Creates the file (0600) and its folder when missing; PATH.lock beside it is held while
+// opening. Rows left pending by a dead owner become interrupted; a candidate that was
+// running at two deaths in a row is quarantined. CORRUPT names the first problem; another
+// version is REFUSED ("store.db has version 7, this fusetune knows 1: use a newer
+// fusetune"), another program's database too; a read-only file is IO.
 FT_MUST_CHECK ft_status ft_store_open(const char *path, const ft_allocator *allocator,
                                       ft_store **out, ft_error *error);
 void ft_store_close(ft_store *store);  // NULL is fine
-// $FUSETUNE_STORE, or $XDG_DATA_HOME/fusetune/store.db, or ~/.local/share/fusetune/store.db.
+// $FUSETUNE_STORE, or $XDG_DATA_HOME/fusetune/store.db, or
+// ~/.local/share/fusetune/store.db.
 const char *ft_store_default_path(ft_arena *arena);
 // Runs PRAGMA integrity_check and foreign_key_check; CORRUPT lists the first rows.
 FT_MUST_CHECK ft_status ft_store_check(ft_store *store, ft_error *error);
@@ -38,21 +41,23 @@ FT_MUST_CHECK ft_status ft_store_candidate(ft_store *store, const ft_candidate *
 
 typedef struct ft_run_record {
   int64_t binding_id, target_id;
-  const char *request;   // JSON: model, budget, window, ...
+  const char *request;  // JSON: model, budget, window, ...
   uint64_t seed;
   const char *version, *host;
 } ft_run_record;
 FT_MUST_CHECK ft_status ft_store_run_begin(ft_store *store, const ft_run_record *run,
                                            int64_t *out_id, ft_error *error);
+// Trials of the run that are still pending become interrupted: they never ran.
 FT_MUST_CHECK ft_status ft_store_run_end(ft_store *store, int64_t run_id,
                                          const char *stop_reason, ft_error *error);
 
 // What the store knows of a candidate on this target.
 typedef struct ft_known_trial {
-  bool is_known;         // a finished, unretried outcome exists
-  bool is_quarantined;   // do not run: reason in trial.error
-  int64_t trial_id;
-  ft_trial trial;        // best OK one, else the last; strings and samples in |arena|
+  bool is_known;        // do not run it again: it ended by itself (ok, beaten, or a
+                        // blaming outcome, of any mode), or it is quarantined
+  bool is_quarantined;  // the reason is trial.error; trial.outcome is never OK
+  int64_t trial_id;     // 0: never ended here; trial.outcome is PENDING
+  ft_trial trial;       // best OK one, else the last; strings and samples in |arena|
 } ft_known_trial;
 FT_MUST_CHECK ft_status ft_store_find_trial(ft_store *store, int64_t candidate_id,
                                             const char *mode, ft_arena *arena,
@@ -63,8 +68,11 @@ FT_MUST_CHECK ft_status ft_store_trial_begin(ft_store *store, int64_t run_id,
                                              int64_t candidate_id, const char *mode,
                                              uint64_t limit_ns, int64_t *out_trial_id,
                                              ft_error *error);
-// Records how it ended, the build (module may be NULL), all samples; updates `best`;
-// blaming outcomes (crash, timeout, wrong_result) put a strike in quarantine at once.
+// Records how it ended, the build (module may be NULL), all samples; updates `best`.
+// crash, timeout, wrong_result and launch_error quarantine the candidate at once: it
+// leaves `best`, and plans that use it are no longer served. INTERRUPTED (a stop on
+// purpose) counts nothing. predicted_ns, roofline_ns < 0: none. INVALID_ARGUMENT: not
+// pending; OK with median 0; NaN or infinity; times out of order.
 FT_MUST_CHECK ft_status ft_store_trial_end(ft_store *store, int64_t trial_id,
                                            const ft_trial *trial, const ft_module *module,
                                            double predicted_ns, double roofline_ns,
@@ -72,12 +80,12 @@ FT_MUST_CHECK ft_status ft_store_trial_end(ft_store *store, int64_t trial_id,
 
 typedef struct ft_plan_record {
   int64_t run_id, binding_id, target_id;
-  const char *role;      // "tuned", "unfused", "primitive", "greedy", "kbest"
-  bool is_served;        // at most one per binding and target: it replaces the last
+  const char *role;  // "tuned", "unfused", "primitive", "greedy", "baseline", "kbest"
+  bool is_served;    // at most one per binding and target: it replaces the last
   const int64_t *candidate_id;  // [group_count]
 } ft_plan_record;
-// Saves the plan with its canonical body; a row with the same binding, target, hash and
-// role gets the new times.
+// Saves the sealed plan with its canonical body; a row with the same binding, target,
+// hash and role gets the new times. A plan with a quarantined candidate is never served.
 FT_MUST_CHECK ft_status ft_store_plan_save(ft_store *store, const ft_plan *plan,
                                            const ft_plan_record *record, int64_t *out_id,
                                            ft_error *error);
@@ -98,10 +106,15 @@ FT_MUST_CHECK ft_status ft_store_served_plan(ft_store *store, const ft_graph *gr
                                              const ft_target *target, ft_arena *arena,
                                              const char **out_body, ft_error *error);
 
-// Adds an artifact (zlib-compressed); kind "source", "so", "log". Same bytes: no-op.
+// Adds an artifact (zlib-compressed); kind "source", "cubin", "so", "log"; at most 1 GiB.
+// Same bytes: no-op.
 FT_MUST_CHECK ft_status ft_store_artifact(ft_store *store, const char *kind,
-                                          const void *data, size_t size, ft_hash *out_hash,
-                                          ft_error *error);
+                                          const void *data, size_t size,
+                                          ft_hash *out_hash, ft_error *error);
+// Its bytes, in |arena|, followed by a NUL. CORRUPT when they do not have that hash.
+FT_MUST_CHECK ft_status ft_store_artifact_read(ft_store *store, const ft_hash *hash,
+                                               ft_arena *arena, const void **out,
+                                               size_t *out_size, ft_error *error);
 
 // Row counts for doctor and tests: name is a table of the schema.
 FT_MUST_CHECK ft_status ft_store_count(ft_store *store, const char *table, int64_t *out,

@@ -31,11 +31,29 @@ static inline double error_of(double v, double s) {
   return isinf(v) && s == 1 ? 0 : s;
 }
 
+enum {
+  SEEN_NAN = 1,  // a certain one
+  SEEN_INFINITY = 2,
+  SEEN_OVERFLOW = 4,  // an infinity that a fused kernel may not see
+  SEEN_ZERO = 8,      // what may be zero and is not certain to be
+  SEEN_UNSURE = 16,   // what may be anything
+};
+
+static inline unsigned kind_of(double v, double s, double radius) {
+  unsigned seen = isinf(s) ? SEEN_UNSURE : 0;
+  if (isnan(v) && !isinf(s)) seen = SEEN_NAN;
+  if (isinf(v)) seen |= s > 0 ? SEEN_INFINITY | SEEN_OVERFLOW : SEEN_INFINITY;
+  if (s > 0 && fabs(v) <= radius * s) seen |= SEEN_ZERO;
+  return seen;
+}
+
 static inline void step_sum(ft_accumulator *a, double v, double s) {
   a->value += v;
   a->scale += error_of(v, s);
-  a->magnitude += fabs(v);
-  if (isinf(v) && s > 0) a->least = 1;
+  if (isfinite(v))
+    a->magnitude += fabs(v);
+  else
+    a->seen |= kind_of(v, s, 0);
 }
 
 static inline void step_max(ft_accumulator *a, double v, double s) {
@@ -50,36 +68,39 @@ static inline void step_min(ft_accumulator *a, double v, double s) {
 
 static inline void step_prod(ft_accumulator *a, double v, double s, double radius) {
   double size = fabs(v), error = error_of(v, s);
+  a->seen |= kind_of(v, s, radius);
   if (isfinite(v))  // an infinite factor settles the value, not its error
     a->scale = fabs(a->value) * error + a->scale * (size + radius * error);
-  else if (isinf(error))
-    a->scale = error;
   a->value *= v;
-  if (size > 1 && !isinf(v)) a->magnitude *= size;
+  if (size > 1 && isfinite(v)) a->magnitude *= size;
   if (size < 1 && size > 0) a->least *= size;
 }
 
 static void finish_sum(const ft_limits *limits, const ft_accumulator *a, int64_t terms,
                        double *value, double *scale) {
   double drift = fmax(1, sqrt((double)terms) / 4);
-  double added = terms > 1 ? drift * a->magnitude : 0;
+  double added = terms > 1 ? drift * (a->magnitude + limits->radius * a->scale) : 0;
   // Terms of one sign overflow in every order or in none; mixed ones in some.
-  bool mixed = fabs(a->value) < a->magnitude;
+  bool mixed = isinf(a->value) || fabs(a->value) < a->magnitude;
   double most = a->magnitude + limits->radius * (a->scale + added);
-  bool doubt = isinf(a->scale) || (isnan(a->value) && a->least > 0) ||
-               (isfinite(a->value) && mixed && !(most <= limits->top));
+  bool doubt = isinf(a->scale) || (isnan(a->value) && (a->seen & SEEN_OVERFLOW)) ||
+               (!isnan(a->value) && mixed && !(most <= limits->top));
+  if (a->seen & SEEN_NAN) doubt = false;
   ft_semantics_settle(limits, a->value, a->scale, added, doubt, 0, value, scale);
 }
 
 static void finish_prod(const ft_limits *limits, const ft_accumulator *a, int64_t terms,
                         double *value, double *scale) {
-  bool overflows = a->magnitude > limits->top && a->least < 1;
-  bool underflows = a->least < limits->tiny && (a->magnitude > 1 || isinf(a->value));
-  bool with_zero = a->magnitude > limits->top && a->value == 0;
-  bool doubt = isinf(a->scale) || overflows || underflows || with_zero;
-  double added = terms > 1 ? (double)(terms - 1) * fabs(a->value) : 0;
-  ft_semantics_settle(limits, a->value, a->scale, added, doubt && !isnan(a->value), 0,
-                      value, scale);
+  bool infinite = (a->seen & SEEN_INFINITY) || a->magnitude > limits->top;
+  bool vanishing = (a->seen & SEEN_ZERO) || a->least < limits->tiny;
+  bool overflows = a->magnitude > limits->top && (a->least < 1 || a->value == 0);
+  bool underflows = a->least < limits->tiny && a->magnitude > 1;
+  bool doubt =
+      (a->seen & SEEN_UNSURE) || (infinite && vanishing) || overflows || underflows;
+  if (a->seen & SEEN_NAN) doubt = false;
+  double added =
+      terms > 1 ? (double)(terms - 1) * (fabs(a->value) + limits->radius * a->scale) : 0;
+  ft_semantics_settle(limits, a->value, a->scale, added, doubt, 0, value, scale);
 }
 
 static void add_floats(ft_op op, const ft_limits *limits, ft_accumulator *accumulator,
@@ -151,4 +172,6 @@ void ft_accumulator_finish(ft_op op, ft_dtype dtype, const ft_accumulator *a,
     finish_prod(limits, a, terms, value, scale);
   else
     ft_semantics_settle(limits, a->value, a->scale, 0, isinf(a->scale), 0, value, scale);
+  // The sign of a zero depends on the order, and on where the kernel starts.
+  if (*value == 0 && *scale == 0 && terms > 0) *scale = limits->speck;
 }

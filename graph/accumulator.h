@@ -12,9 +12,10 @@
 
 typedef struct ft_accumulator {
   double value, scale;
-  double magnitude;  // sum: of |terms|; product: of the factors above 1
-  double least;      // product: of the factors below 1; sum: 1 after an overflowed term
+  double magnitude;  // sum: of |finite terms|; product: of the finite factors above 1
+  double least;      // product: of the factors below 1
   int64_t integer;
+  unsigned seen;  // kinds of floats that came by
 } ft_accumulator;
 
 // Sets |count| accumulators to the result of reducing nothing.

@@ -26,7 +26,8 @@ void ft_schedule_set(ft_schedule *schedule, const char *name, int64_t value);
 void ft_schedule_set_text(ft_schedule *schedule, const char *name, const char *text);
 // The number, or |fallback| when absent.
 int64_t ft_schedule_get(const ft_schedule *schedule, const char *name, int64_t fallback);
-const char *ft_schedule_get_text(const ft_schedule *schedule, const char *name);  // or NULL
+const char *ft_schedule_get_text(const ft_schedule *schedule,
+                                 const char *name);  // or NULL
 bool ft_schedule_equal(const ft_schedule *a, const ft_schedule *b);
 // {"compiler":"clang-14","threads":2}: compact, sorted, canonical. NULL: out of memory.
 const char *ft_schedule_json(const ft_schedule *schedule, ft_arena *arena);

@@ -139,17 +139,23 @@ static bool is_reduction(ft_op op) {
   return ft_op_describe(op)->class == FT_CLASS_R;
 }
 
+static ft_status refuse(const ft_step *step, ft_plane *out, ft_error *error) {
+  ft_plane_release(out);
+  FT_FAIL(error, FT_UNSUPPORTED, "%s of %s has no meaning",
+          ft_op_describe(step->op)->name, ft_dtype_text(ft_step_operand_dtype(step)));
+}
+
 ft_status ft_dense_run(const ft_step *step, const ft_plane *const *in, ft_plane *out,
                        ft_error *error) {
-  *out = (ft_plane){0};
   if (!is_reduction(step->op) &&
       !ft_semantics_find(step->op, ft_step_operand_dtype(step)))
-    FT_FAIL(error, FT_UNSUPPORTED, "%s of %s has no meaning",
-            ft_op_describe(step->op)->name, ft_dtype_text(ft_step_operand_dtype(step)));
+    return refuse(step, out, error);
   workspace *work = ft_allocate(ft_allocator_system(), sizeof *work, 64);
+  if (!work) ft_plane_release(out);
   FT_OOM_IF(!work, error);
-  ft_status status =
-      ft_plane_create(step->dtype, ft_shape_elements(&step->shape), out, error);
+  ft_status status = FT_OK;
+  if (!out->value)
+    status = ft_plane_create(step->dtype, ft_shape_elements(&step->shape), out, error);
   if (status == FT_OK)
     status = is_reduction(step->op) ? run_reduction(step, in[0], work, out, error)
                                     : run_chunks(step, in, work, out, error);

@@ -23,8 +23,10 @@ ft_dtype ft_step_operand_dtype(const ft_step *step);
 // How the elements of the result find those of operand |i| (not for reductions).
 ft_remap ft_step_remap(const ft_step *step, uint32_t i);
 
-// Runs |step| on |in[step->count]|; *out is created (ft_plane_release it). Errors, with
-// *out empty: OUT_OF_MEMORY; UNSUPPORTED when the op has no meaning for the dtype.
+// Runs |step| on |in[step->count]|. *out is all zero, and then created
+// (ft_plane_release it), or has float columns of the right size that no operand is in.
+// Errors, with *out released: OUT_OF_MEMORY; UNSUPPORTED when the op has no meaning for
+// the dtype.
 FT_MUST_CHECK ft_status ft_dense_run(const ft_step *step, const ft_plane *const *in,
                                      ft_plane *out, ft_error *error);
 

@@ -34,8 +34,8 @@ typedef struct ft_builder {
   // Builds all, in parallel, cached by body hash, compiler and flags. A kernel that
   // fails is an outcome in out[i]; an error is our own fault (no compiler, disk full).
   // Strings in |arena|. |alone| builds each in its own shared object (for plans).
-  ft_status (*build)(void *self, const ft_candidate *candidate, uint32_t count, bool alone,
-                     ft_arena *arena, ft_module *out, ft_error *error);
+  ft_status (*build)(void *self, const ft_candidate *candidate, uint32_t count,
+                     bool alone, ft_arena *arena, ft_module *out, ft_error *error);
 } ft_builder;
 
 // ---- runner: what a candidate really costs ------------------------------------------

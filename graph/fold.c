@@ -16,7 +16,7 @@ ft_status ft_fold_primitive(ft_op op, const ft_attr *attr, const ft_tensor *inpu
                             ft_arena *arena, ft_tensor *out, ft_error *error) {
   ft_step step = {.op = op, .count = count, .dtype = dtype, .shape = *shape};
   if (attr) step.attr = *attr;
-  ft_plane plane[3], result;
+  ft_plane plane[3], result = {0};
   const ft_plane *in[3];
   for (uint32_t i = 0; i < count; i++) {
     step.in_shape[i] = input[i].shape;

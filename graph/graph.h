@@ -49,9 +49,9 @@ const ft_op_info *ft_op_describe(ft_op op);
 
 // What a primitive needs beside its inputs; unused members are zero.
 typedef struct ft_attr {
-  ft_dtype to;      // CAST
-  uint32_t axes;    // REDUCE_*: bit per axis
-  ft_shape shape;   // BROADCAST
+  ft_dtype to;                // CAST
+  uint32_t axes;              // REDUCE_*: bit per axis
+  ft_shape shape;             // BROADCAST
   uint8_t perm[FT_MAX_RANK];  // TRANSPOSE
 } ft_attr;
 
@@ -61,14 +61,14 @@ typedef struct ft_value {
   const char *name;  // never NULL; views and folded values may have made-up names
   ft_dtype dtype;
   ft_shape shape;
-  ft_role role;        // a view has the role of its root
-  uint32_t root;       // value index; itself when it owns a buffer
-  uint32_t producer;   // primitive index; FT_NONE for inputs and constants; a view
-                       // carries its root's
+  ft_role role;           // a view has the role of its root
+  uint32_t root;          // value index; itself when it owns a buffer
+  uint32_t producer;      // primitive index; FT_NONE for inputs and constants; a view
+                          // carries its root's
   const ft_tensor *data;  // constants: the bytes; NULL when only the shape is known
                           // (then filled from |seed|). A view has data of its own.
   uint64_t seed;
-  bool is_output;      // on roots: a graph output needs this buffer
+  bool is_output;           // on roots: a graph output needs this buffer
   uint32_t consumer_count;  // on roots only, see invariant 4
   const uint32_t *consumer;
 } ft_value;
@@ -83,9 +83,9 @@ typedef struct ft_primitive {
 } ft_primitive;
 
 typedef struct ft_operator {
-  const char *name;     // node name, or its first output's name when empty
-  const char *type;     // "Gelu"
-  const char *domain;   // "" is ai.onnx
+  const char *name;       // node name, or its first output's name when empty
+  const char *type;       // "Gelu"
+  const char *domain;     // "" is ai.onnx
   uint32_t first, count;  // primitives [first, first + count) after finish
 } ft_operator;
 
@@ -105,15 +105,16 @@ typedef struct ft_graph {
   uint32_t value_count, primitive_count, operator_count, input_count, output_count;
   ft_value *value;
   ft_primitive *primitive;
-  ft_operator *operator_;  // all imported nodes, in file order
-  ft_graph_input *input;   // in file order, initializers excluded
+  ft_operator *operator_;   // all imported nodes, in file order
+  ft_graph_input *input;    // in file order, initializers excluded
   ft_graph_output *output;  // in file order
   uint32_t live_operators;  // operators with primitives: the `operators` of decisions.md
-  ft_hash symbolic_hash;    // of the unbound model (names, weights excluded); set by the importer
+  ft_hash symbolic_hash;    // of the unbound model (names, weights excluded); set by the
+                            // importer
   ft_hash bound_hash;       // of the primitives with concrete shapes; set by finish
   const void *symbolic_encoding;  // what symbolic_hash is the hash of
   size_t symbolic_encoding_bytes;
-  const char *dims_json;    // {"N":8}: sorted keys, compact; set by the importer
+  const char *dims_json;             // {"N":8}: sorted keys, compact; set by the importer
   struct ft_graph_builder *builder;  // NULL after finish
 } ft_graph;
 
@@ -121,8 +122,8 @@ typedef struct ft_graph {
 // All return FT_OK or: OUT_OF_MEMORY; INVALID_ARGUMENT / REFUSED with the values'
 // names and shapes. After an error the graph must not be used.
 
-FT_MUST_CHECK ft_status ft_graph_create(ft_arena *arena, const char *name,
-                                        ft_graph **out, ft_error *error);
+FT_MUST_CHECK ft_status ft_graph_create(ft_arena *arena, const char *name, ft_graph **out,
+                                        ft_error *error);
 FT_MUST_CHECK ft_status ft_graph_add_input(ft_graph *graph, const char *name,
                                            ft_dtype dtype, const ft_shape *shape,
                                            uint32_t *out_value, ft_error *error);
@@ -146,10 +147,11 @@ FT_MUST_CHECK ft_status ft_graph_begin_operator(ft_graph *graph, const char *nam
                                                 ft_error *error);
 // Emits |op| on |input[count]|; |attr| may be NULL. *out_value is a new value, an
 // equal one emitted before, or a constant when everything folded (results up to
-// 1 MiB, 64 MiB read and written in all; past that they stay primitives). An identity returns its input
-// or a view of it: COPY, a CAST to the same dtype, a TRANSPOSE or BROADCAST that leaves
-// the elements in their order, a reduction over no axes or over extents of 1 (axes of
-// extent 1 are dropped from attr.axes). INVALID_ARGUMENT before the first operator.
+// 1 MiB, 64 MiB read and written in all; past that they stay primitives). An identity
+// returns its input or a view of it: COPY, a CAST to the same dtype, a TRANSPOSE or
+// BROADCAST that leaves the elements in their order, a reduction over no axes or over
+// extents of 1 (axes of extent 1 are dropped from attr.axes). INVALID_ARGUMENT before the
+// first operator.
 FT_MUST_CHECK ft_status ft_graph_emit(ft_graph *graph, ft_op op, const uint32_t *input,
                                       uint32_t count, const ft_attr *attr,
                                       uint32_t *out_value, ft_error *error);
@@ -163,9 +165,10 @@ FT_MUST_CHECK ft_status ft_graph_name_value(ft_graph *graph, uint32_t value,
 FT_MUST_CHECK ft_status ft_graph_add_output(ft_graph *graph, const char *name,
                                             uint32_t value, ft_error *error);
 // Drops what is dead (graph inputs stay), renumbers, names the unnamed, fills consumers
-// and bound_hash. That is the hash of inputs' and outputs' types, and of the primitives in
-// their order: names and the bytes of floating-point constants of more than 64 elements
-// are not in it; an equal graph whose nodes come in another order may hash differently.
+// and bound_hash. That is the hash of inputs' and outputs' types, and of the primitives
+// in their order: names and the bytes of floating-point constants of more than 64
+// elements are not in it; an equal graph whose nodes come in another order may hash
+// differently.
 FT_MUST_CHECK ft_status ft_graph_finish(ft_graph *graph, ft_error *error);
 
 // ---- reading --------------------------------------------------------------------

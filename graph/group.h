@@ -28,12 +28,12 @@ FT_MUST_CHECK ft_status ft_group_make(const ft_graph *graph, const uint32_t *pri
 // buffer. Names, node order and weight bytes are not in it.
 typedef struct ft_workload {
   ft_group group;
-  ft_hash hash;           // of the encoding
+  ft_hash hash;  // of the encoding
   const uint8_t *encoding;
   size_t encoding_bytes;
-  uint64_t read_bytes;    // compulsory: each input buffer once
-  uint64_t write_bytes;   // each output buffer once
-  double flops;           // one per element and arithmetic primitive; transcendental 1
+  uint64_t read_bytes;   // compulsory: each input buffer once
+  uint64_t write_bytes;  // each output buffer once
+  double flops;          // one per element and arithmetic primitive; transcendental 1
 } ft_workload;
 
 // Canonical order: topological, ties broken by Weisfeiler-Lehman colours of the group's

@@ -95,17 +95,24 @@ static bool *find_positive(const ft_graph *graph, const uint32_t *primitive,
 
 // ---- drawing --------------------------------------------------------------------
 
-static ft_status draw(const ft_value *value, bool positive, uint64_t seed,
+static ft_input_recipe recipe_of(const ft_value *value, bool positive, uint64_t seed) {
+  ft_input_recipe r = {value->dtype, ft_shape_elements(&value->shape), -2, 2, seed};
+  if (!ft_dtype_is_float(value->dtype)) {
+    r.low = 0;
+    r.high = 4;
+  } else if (positive) {
+    r.low = 0.25;
+    r.high = 2.25;
+  }
+  return r;
+}
+
+static ft_status draw(const ft_value *value, const ft_input_recipe *recipe,
                       ft_arena *arena, ft_tensor *out, ft_error *error) {
   void *data;
   FT_TRY(ft_tensor_alloc(value->dtype, &value->shape, arena, out, &data, error));
-  int64_t elements = ft_shape_elements(&value->shape);
-  if (!ft_dtype_is_float(value->dtype))
-    ft_fill_random(value->dtype, data, elements, 0, 4, seed);
-  else if (positive)
-    ft_fill_random(value->dtype, data, elements, 0.25, 2.25, seed);
-  else
-    ft_fill_random(value->dtype, data, elements, -2, 2, seed);
+  ft_fill_random(recipe->dtype, data, recipe->elements, recipe->low, recipe->high,
+                 recipe->seed);
   return FT_OK;
 }
 
@@ -114,8 +121,22 @@ ft_status ft_graph_random_inputs(const ft_graph *graph, uint64_t seed, ft_arena 
   bool *positive = find_positive(graph, NULL, graph->primitive_count, arena);
   FT_OOM_IF(!positive, error);
   for (uint32_t i = 0; i < graph->input_count; i++) {
-    uint32_t value = graph->input[i].value;
-    FT_TRY(draw(&graph->value[value], positive[value], seed + i, arena, &out[i], error));
+    const ft_value *value = &graph->value[graph->input[i].value];
+    ft_input_recipe recipe = recipe_of(value, positive[graph->input[i].value], seed + i);
+    FT_TRY(draw(value, &recipe, arena, &out[i], error));
+  }
+  return FT_OK;
+}
+
+ft_status ft_group_input_recipes(const ft_group *group, uint64_t seed, ft_arena *arena,
+                                 ft_input_recipe *out, ft_error *error) {
+  const ft_graph *graph = group->graph;
+  bool *positive = find_positive(graph, group->primitive, group->primitive_count, arena);
+  FT_OOM_IF(!positive, error);
+  for (uint32_t i = 0; i < group->input_count; i++) {
+    const ft_value *value = &graph->value[group->input[i]];
+    out[i] = recipe_of(value, positive[group->input[i]], seed + i);
+    if (value->role == FT_ROLE_CONSTANT) out[i].elements = -1;
   }
   return FT_OK;
 }
@@ -123,14 +144,14 @@ ft_status ft_graph_random_inputs(const ft_graph *graph, uint64_t seed, ft_arena 
 ft_status ft_group_random_inputs(const ft_group *group, uint64_t seed, ft_arena *arena,
                                  ft_tensor *out, ft_error *error) {
   const ft_graph *graph = group->graph;
-  bool *positive = find_positive(graph, group->primitive, group->primitive_count, arena);
-  FT_OOM_IF(!positive, error);
+  ft_input_recipe *recipe = FT_NEW_ARRAY(arena, ft_input_recipe, group->input_count);
+  FT_OOM_IF(!recipe, error);
+  FT_TRY(ft_group_input_recipes(group, seed, arena, recipe, error));
   for (uint32_t i = 0; i < group->input_count; i++) {
-    const ft_value *value = &graph->value[group->input[i]];
-    if (value->role == FT_ROLE_CONSTANT)
+    if (recipe[i].elements < 0)
       FT_TRY(ft_graph_constant_data(graph, group->input[i], arena, &out[i], error));
     else
-      FT_TRY(draw(value, positive[group->input[i]], seed + i, arena, &out[i], error));
+      FT_TRY(draw(&graph->value[group->input[i]], &recipe[i], arena, &out[i], error));
   }
   return FT_OK;
 }

@@ -16,6 +16,20 @@ void ft_fill_random(ft_dtype dtype, void *data, int64_t elements, double low, do
 FT_MUST_CHECK ft_status ft_graph_random_inputs(const ft_graph *graph, uint64_t seed,
                                                ft_arena *arena, ft_tensor *out,
                                                ft_error *error);
+// What one input of a group is made of: enough to draw it, and its key. Two equal recipes
+// give equal bytes, so inputs can be kept between groups.
+typedef struct ft_input_recipe {
+  ft_dtype dtype;
+  int64_t elements;  // -1: a constant, whose own bytes are used
+  double low, high;
+  uint64_t seed;
+} ft_input_recipe;
+
+// The recipes of a group's inputs, one per input, by the rules above.
+FT_MUST_CHECK ft_status ft_group_input_recipes(const ft_group *group, uint64_t seed,
+                                               ft_arena *arena, ft_input_recipe *out,
+                                               ft_error *error);
+
 // The same for the inputs of a group (constants get their own bytes when known).
 FT_MUST_CHECK ft_status ft_group_random_inputs(const ft_group *group, uint64_t seed,
                                                ft_arena *arena, ft_tensor *out,

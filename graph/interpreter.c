@@ -9,6 +9,7 @@ typedef struct run {
   ft_plane *plane;    // [value_count], roots
   uint32_t *readers;  // [value_count] primitives still to read this root
   bool *adopted;      // [value_count] its columns belong to the caller's arena
+  ft_plane spare;     // the last float columns freed: fresh pages cost as much as tanh
 } run;
 
 static uint32_t root_of(const run *r, uint32_t value) {
@@ -56,13 +57,32 @@ static ft_status fetch(run *r, uint32_t value, const ft_plane **out, ft_error *e
   return FT_OK;
 }
 
+static void recycle(run *r, ft_plane *plane) {
+  if (plane->value) {
+    ft_plane_release(&r->spare);
+    r->spare = *plane;
+    plane->value = plane->scale = NULL;
+  }
+  ft_plane_release(plane);
+}
+
+static ft_plane take_spare(run *r, const ft_step *step) {
+  ft_plane plane = r->spare;
+  if (!plane.value || !ft_dtype_is_float(step->dtype) ||
+      plane.elements != ft_shape_elements(&step->shape))
+    return (ft_plane){0};
+  r->spare = (ft_plane){0};
+  plane.dtype = step->dtype;
+  return plane;
+}
+
 static void drop_read(run *r, const ft_primitive *primitive) {
   for (uint32_t i = 0; i < primitive->input_count; i++) {
     uint32_t root = root_of(r, primitive->input[i]);
     bool again = false;  // one primitive counts once, however often it reads
     for (uint32_t j = 0; j < i; j++) again |= root_of(r, primitive->input[j]) == root;
     if (again || --r->readers[root]) continue;
-    if (!r->graph->value[root].is_output) ft_plane_release(&r->plane[root]);
+    if (!r->graph->value[root].is_output) recycle(r, &r->plane[root]);
   }
 }
 
@@ -73,6 +93,7 @@ static ft_status run_primitives(run *r, ft_error *error) {
     const ft_plane *in[3];
     for (uint32_t i = 0; i < step.count; i++)
       FT_TRY(fetch(r, primitive->input[i], &in[i], error));
+    r->plane[primitive->output] = take_spare(r, &step);
     FT_TRY(ft_dense_run(&step, in, &r->plane[primitive->output], error));
     drop_read(r, primitive);
   }
@@ -85,24 +106,20 @@ static void release_block(void *block) {
   ft_release(ft_allocator_system(), block);
 }
 
-// The arena takes over a computed column; two outputs may share it.
-static ft_status adopt(ft_arena *arena, void *column, ft_error *error) {
-  if (column && ft_arena_defer(arena, release_block, column)) {
-    release_block(column);
-    FT_OOM_IF(true, error);
-  }
-  return FT_OK;
+// The arena takes over a computed column, or it is freed.
+static bool adopt(ft_arena *arena, void *column) {
+  if (!column || ft_arena_defer(arena, release_block, column) == 0) return true;
+  release_block(column);
+  return false;
 }
 
 static ft_status adopt_plane(ft_plane *plane, ft_arena *arena, ft_error *error) {
-  ft_plane taken = *plane;
+  bool value = adopt(arena, plane->value), scale = adopt(arena, plane->scale);
+  bool integer = adopt(arena, plane->integer);
+  if (value && scale && integer) return FT_OK;
   plane->value = plane->scale = NULL;
   plane->integer = NULL;
-  FT_TRY(adopt(arena, taken.value, error));
-  FT_TRY(adopt(arena, taken.scale, error));
-  FT_TRY(adopt(arena, taken.integer, error));
-  *plane = taken;
-  return FT_OK;
+  FT_OOM_IF(true, error);
 }
 
 // Outputs that are inputs or constants get columns of their own.
@@ -151,6 +168,7 @@ ft_status ft_interpret_graph(const ft_graph *graph, const ft_tensor *input,
   if (status == FT_OK) status = emit_outputs(&r, arena, out, error);
   for (uint32_t i = 0; r.adopted && i < graph->value_count; i++)
     if (!r.adopted[i]) ft_plane_release(&r.plane[i]);
+  ft_plane_release(&r.spare);
   ft_arena_destroy(r.scratch);
   return status;
 }

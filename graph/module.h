@@ -18,17 +18,17 @@ typedef struct ft_static_facts {
 // inputs, then outputs, then one workspace pointer when workspace_bytes > 0. 0 is
 // success; anything else fails the run and is reported.
 typedef struct ft_module {
-  ft_outcome outcome;    // FT_OUTCOME_OK, COMPILE_ERROR, TIMEOUT (compiler), ...
-  ft_hash body_hash;     // of the kernel's body text: the cache key
-  ft_hash source_hash;   // of |source|
-  const char *source;    // compilable text of this kernel alone, banner included
-  const char *entry;     // symbol in |path|
-  const char *path;      // shared object; "" when outcome is not OK
+  ft_outcome outcome;   // FT_OUTCOME_OK, COMPILE_ERROR, TIMEOUT (compiler), ...
+  ft_hash body_hash;    // of the kernel's body text: the cache key
+  ft_hash source_hash;  // of |source|
+  const char *source;   // compilable text of this kernel alone, banner included
+  const char *entry;    // symbol in |path|
+  const char *path;     // shared object; "" when outcome is not OK
   const char *compiler, *flags;
-  const char *log;       // compiler output, "" when silent
-  uint64_t build_ns;     // its share when several were built in one go
-  uint32_t grid;         // number of blocks, >= 1
-  uint32_t threads;      // how many pool threads run the blocks, >= 1
+  const char *log;           // compiler output, "" when silent
+  uint64_t build_ns;         // its share when several were built in one go
+  uint32_t grid;             // number of blocks, >= 1
+  uint32_t threads;          // how many pool threads run the blocks, >= 1
   uint64_t scratch_bytes;    // per thread, 64-byte aligned, contents undefined
   uint64_t workspace_bytes;  // one per launch
   uint32_t scalar_count;

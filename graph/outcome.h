@@ -6,15 +6,16 @@
   X(OK, "ok")                                                                         \
   X(WRONG_RESULT, "wrong_result")                                                     \
   X(COMPILE_ERROR, "compile_error")                                                   \
-  X(LAUNCH_ERROR, "launch_error") /* the module would not load, or the entry returned non-zero */ \
+  X(LAUNCH_ERROR,                                                                     \
+    "launch_error") /* the module would not load, or the entry returned non-zero */   \
   X(CRASH, "crash")                                                                   \
   X(TIMEOUT, "timeout")                                                               \
   X(OUT_OF_MEMORY, "out_of_memory")                                                   \
   X(RESOURCE_LIMIT, "resource_limit")                                                 \
-  X(BEATEN, "beaten")     /* stopped early: clearly slower than the best; samples kept */ \
-  X(UNSTABLE, "unstable") /* no usable median */                                      \
+  X(BEATEN, "beaten") /* stopped early: clearly slower than the best; samples kept */ \
+  X(UNSTABLE, "unstable")       /* no usable median */                                \
   X(INTERRUPTED, "interrupted") /* the tuner stopped: retried, never blamed */        \
-  X(PENDING, "pending")   /* written down, not yet run */
+  X(PENDING, "pending")         /* written down, not yet run */
 
 typedef enum ft_outcome {
 #define X(name, text) FT_OUTCOME_##name,

@@ -31,12 +31,14 @@ typedef struct ft_plan_group {
   const char *tactic;
   ft_schedule schedule;
   ft_hash body_hash, source_hash, binary_hash;  // zero = not built alone yet
-  const char *entry;
-  uint32_t grid, threads;
+  const char *entry;                            // NULL = not built alone yet
+  uint32_t grid, threads;                       // 0 = not built yet
   uint64_t scratch_bytes, workspace_bytes;
+  uint32_t scalar_count;
+  const int64_t *scalar;
   const uint32_t *argument;  // buffer ids, input_count + output_count of them
   uint32_t depend_count;
-  const uint32_t *depend;    // positions of the groups it reads from, ascending
+  const uint32_t *depend;  // positions of the groups it reads from, ascending
   ft_time time;
   double predicted_ns, roofline_ns;  // < 0 = none
   ft_static_facts facts;
@@ -55,41 +57,70 @@ typedef struct ft_plan {
   uint32_t window, span;
   bool window_saturated;
   uint32_t buffer_count, group_count;
-  ft_plan_buffer *buffer;
-  ft_plan_group *group;  // in the partition's order
-  uint64_t workspace_bytes;  // intermediates, liveness solved
-  uint64_t peak_bytes;       // inputs + constants + outputs + workspace
+  ft_plan_buffer *buffer;        // inputs (graph order), constants (value order), outputs
+                                 // (graph order), intermediates (value order)
+  const uint32_t *input_buffer;  // [graph inputs] buffer ids
+  const uint32_t *output_buffer;  // [graph outputs] buffer ids; an output that is a view,
+                                  // an input or a constant has its root's buffer
+  ft_plan_group *group;           // in the partition's order
+  uint64_t workspace_bytes;       // intermediates, liveness solved
+  uint64_t peak_bytes;            // inputs + constants + outputs + workspace
   ft_plan_times times;
   ft_hash hash;  // of the content, see ft_plan_seal
 } ft_plan;
 
 // Lays out buffers (liveness by group position, first fit) and arguments for
-// |partition|; group i of the plan has workload[i]. Candidates and times are the
-// caller's to fill; then ft_plan_seal.
+// |partition|; group i of the plan has workload[i] (of that very group). Candidates and
+// times are the caller's to fill (ft_plan_group_build does the kernel's part); then
+// ft_plan_seal. INVALID_ARGUMENT: a workload of another group; REFUSED: the buffers
+// together take more than 2^62 bytes.
 FT_MUST_CHECK ft_status ft_plan_make(const ft_partition *partition,
-                                     const ft_workload *workload,
-                                     const ft_target *target, ft_arena *arena,
-                                     ft_plan *out, ft_error *error);
-// Sets plan->hash: SHA-256 of the compact sorted JSON without plan_id, match, status,
-// times, and each group's time, predicted_ns, roofline_ns, counters, counters_absent.
+                                     const ft_workload *workload, const ft_target *target,
+                                     ft_arena *arena, ft_plan *out, ft_error *error);
+// What |module| (built alone) says of the kernel: hashes, entry, launch, scalars, facts.
+// |binary_hash| is of the shared object's bytes. Strings and scalars are borrowed.
+void ft_plan_group_build(ft_plan_group *group, const ft_module *module,
+                         const ft_hash *binary_hash);
+
+// Sets plan->hash: SHA-256 of the compact sorted JSON without what another model of the
+// same graph, or another measurement, may change (docs/plan_format.md lists the members).
+// INVALID_ARGUMENT: a time or prediction that is not finite, or negative where it may not
+// be; a group without tactic.
 FT_MUST_CHECK ft_status ft_plan_seal(ft_plan *plan, ft_arena *arena, ft_error *error);
-// The whole plan as JSON (new reference), NULL when out of memory. |match_level|
-// "exact" ...
+// "measured" when every group has a time, else "predicted". Static storage.
+const char *ft_plan_status(const ft_plan *plan);
+// The whole sealed plan as JSON (new reference), NULL when out of memory. |match_level|
+// "exact" ... Hashes the constants' bytes: as slow as reading them.
 json_t *ft_plan_json(const ft_plan *plan, const char *match_level);
-// Rebuilds a plan for |graph| on |target| from its JSON (as stored): partition, tactics,
-// schedules, times; hash checked. REFUSED names the member that does not fit.
+// The same as canonical text (sorted keys, compact), in |arena|: what is stored.
+FT_MUST_CHECK ft_status ft_plan_text(const ft_plan *plan, const char *match_level,
+                                     ft_arena *arena, const char **out, ft_error *error);
+// Rebuilds a plan for |graph| on |target| from its JSON (as stored). Nothing in it is
+// believed that can be computed: groups are made again from their primitives' ids, their
+// workloads' hashes compared, buffers laid out anew, and every member that the plan of
+// this graph must have is compared; last, plan_id with the hash of the content. Unknown
+// members are ignored. REFUSED names the member that does not fit
+// ("groups[1].arguments[0]: is 7, must be 3"). All strings are in |arena|.
 FT_MUST_CHECK ft_status ft_plan_parse(const char *json, const ft_graph *graph,
                                       const ft_target *target, ft_arena *arena,
                                       ft_plan *out, ft_error *error);
+
 // A time as {"high_ns":..,"low_ns":..,"median_ns":..,"samples":..}, or {} when unknown.
 json_t *ft_time_json(const ft_time *time);
+// Canonical text (sorted keys, compact) of |json| in |arena|; NULL when out of memory.
+// Borrows |json|, which may be NULL (gives NULL).
+const char *ft_json_text(const json_t *json, ft_arena *arena);
 
 // The program that runs |plan|: module[i] implements group i; input[i] is the graph's
 // input i. Constants come from the graph. Buffer i of the program is buffer i of the
-// plan.
+// plan. A graph output that is an input or a constant has no output buffer in it: take
+// the bytes from there (plan->output_buffer says which). Input keys are ft_content_key.
 FT_MUST_CHECK ft_status ft_plan_program(const ft_plan *plan, const char *name,
                                         const ft_module *module, const ft_tensor *input,
                                         ft_arena *arena, ft_program *out,
                                         ft_error *error);
+// A 64-bit hash of the bytes, for ft_program_buffer.key: equal bytes, equal key. Reads
+// 8 bytes per step; not for hostile data.
+uint64_t ft_content_key(const void *data, uint64_t bytes);
 
 #endif

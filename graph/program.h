@@ -25,7 +25,7 @@ typedef struct ft_program_buffer {
 } ft_program_buffer;
 
 typedef struct ft_program_step {
-  const ft_module *module;   // outcome OK
+  const ft_module *module;  // outcome OK
   uint32_t argument_count;
   const uint32_t *argument;  // buffer indices in ABI order (workspace excluded)
 } ft_program_step;

@@ -7,14 +7,14 @@
 
 // ---- dtypes ---------------------------------------------------------------------
 
-#define LIMITS(unit, tiny, top) \
-  { unit, FT_TOLERANCE_ULPS *(unit), tiny, top }
+#define LIMITS(unit, tiny, top, speck, least) \
+  { unit, FT_TOLERANCE_ULPS *(unit), tiny, top, speck, least }
 
 static const ft_limits limits_of[FT_DTYPE_COUNT] = {
-    [FT_F32] = LIMITS(0x1p-24, 0x1p-126, (double)FLT_MAX),
-    [FT_F64] = LIMITS(0x1p-53, DBL_MIN, DBL_MAX),
-    [FT_F16] = LIMITS(0x1p-11, 0x1p-14, 65504),
-    [FT_BF16] = LIMITS(0x1p-8, 0x1p-126, 0x1.fep127),
+    [FT_F32] = LIMITS(0x1p-24, 0x1p-126, (double)FLT_MAX, 1e-200, 1e-150),
+    [FT_F64] = LIMITS(0x1p-53, DBL_MIN, DBL_MAX, 0x1p-1060, 1e-305),
+    [FT_F16] = LIMITS(0x1p-11, 0x1p-14, 65504, 1e-200, 1e-150),
+    [FT_BF16] = LIMITS(0x1p-8, 0x1p-126, 0x1.fep127, 1e-200, 1e-150),
 };
 
 const ft_limits *ft_dtype_limits(ft_dtype dtype) {
@@ -76,10 +76,39 @@ static inline bool reaches_zero(double a, double sa, double ra) {
   return sa > 0 && fabs(a) <= ra;
 }
 
+static inline double radius_of(const ft_limits *limits, double s) {
+  return s > limits->least ? limits->radius * s : 0;
+}
+
+static inline double sign_doubt(double s, double v, double sa, const ft_limits *limits) {
+  return v == 0 && s == 0 && sa > 0 ? limits->speck : s;
+}
+
+static inline double stepped(double steps, double v, double a, double sa, double ra,
+                             const ft_limits *limits) {
+  return sign_doubt(steps / limits->radius, v, fabs(a) <= ra ? sa : 0, limits);
+}
+
+static inline double crossed(double a, double sa, double b, double sb, double rb,
+                             double v, const ft_limits *limits) {
+  return sign_doubt(fabs(a) * sb + sa * (fabs(b) + rb), v, sa + sb, limits);
+}
+
+// Infinity times what may be zero.
+static inline bool meets_infinity(double a, double sa, double ra, double b, double sb,
+                                  double rb) {
+  return (isinf(a) && reaches_zero(b, sb, rb)) || (isinf(b) && reaches_zero(a, sa, ra));
+}
+
 // v (e^r - 1): how far v e^x may move when x moves by r.
 static inline double stretched(double v, double r) {
   if (r == 0) return 0;
   return r < 1e-3 ? v * r * (1 + r) : v * expm1(r);
+}
+
+// Infinite in double precision, and yet perhaps not past the range.
+static inline bool exp_doubt(double a, double ra, double v, const ft_limits *limits) {
+  return isinf(v) && isfinite(a) && exp(a - ra) <= limits->top;
 }
 
 // Taylor with the second derivative at most |curvature|; the function cannot move by
@@ -114,20 +143,30 @@ static bool is_whole(double b, double rb) {
   return rb == 0 && b == rint(b);
 }
 
+// How far b log a may move, for a > 0.
+static double pow_shift(double a, double ra, double b, double rb) {
+  double relative = ra / (a - ra);
+  return fabs(b) * relative + (fabs(log(a)) + relative) * rb;
+}
+
 // How far a^b may move. Whole powers are monotonic in |a| and defined around zero.
 static double pow_stretched(double a, double ra, double b, double rb, double v) {
   if (ra == 0 && rb == 0) return 0;
   if (is_whole(b, rb) && b >= 0) return pow(fabs(a) + ra, b) - fabs(v);
   if (is_whole(b, rb)) return pow(fabs(a) - ra, b) - fabs(v);
-  double relative = ra / (a - ra);
-  return stretched(fabs(v), fabs(b) * relative + (fabs(log(a)) + relative) * rb);
+  return stretched(fabs(v), pow_shift(a, ra, b, rb));
 }
 
-static bool pow_doubt(double a, double sa, double ra, double b, double sb) {
-  if (sa == 0 && sb == 0) return false;
-  if (is_whole(b, sb)) return b < 0 && fabs(a) <= ra;
-  bool is_nan_for_sure = sb == 0 && a + ra < 0;
-  return !(a - ra > 0) && !is_nan_for_sure;
+static bool pow_doubt(double a, double sa, double ra, double b, double rb, double top) {
+  if (ra == 0 && rb == 0) return b < 0 && a == 0 && sa > 0;
+  if (is_whole(b, rb)) {
+    double smallest = pow(b < 0 ? fabs(a) + ra : fmax(0, fabs(a) - ra), b);
+    return (b < 0 && fabs(a) <= ra) || (isinf(pow(a, b)) && smallest <= top);
+  }
+  bool is_nan_for_sure = rb == 0 && a + ra < 0;
+  if (!(a - ra > 0)) return !is_nan_for_sure;
+  return isfinite(a) && isinf(pow(a, b)) &&
+         b * log(a) - pow_shift(a, ra, b, rb) <= log(top);
 }
 
 // As exp(b log a) in single precision the error grows with the exponent of the result.
@@ -139,11 +178,11 @@ static double pow_ulps(double a, double b) {
 // ---- float kernels --------------------------------------------------------------
 
 #define EXACT 0
-#define IEEE (s == 0 && is_representable(call->to, v) ? 0 : fabs(v))
-#define ULPS(n, m) (v == 0 ? 0 : ((n)*fabs(v) + (m)))
+#define IEEE (s == 0 && is_representable(call->to, v) ? 0 : fabs(v) + k * s)
+#define ULPS(n, m) (v == 0 && s == 0 ? 0 : (n) * (fabs(v) + k * s) + (m))
 #define OPERAND(name, i)                                              \
   double name = call->in[i].value[j], s##name = call->in[i].scale[j], \
-         r##name = k * s##name;                                       \
+         r##name = radius_of(limits, s##name);                        \
   (void)r##name
 #define OPERANDS_1 OPERAND(a, 0)
 #define OPERANDS_2 \
@@ -159,6 +198,7 @@ static double pow_ulps(double a, double b) {
   static void float_##id(const ft_semantics_call *call) {                      \
     const ft_limits *limits = &limits_of[call->to];                            \
     const double k = limits->radius;                                           \
+    (void)k;                                                                   \
     for (size_t j = 0; j < call->count; j++) {                                 \
       OPERANDS_##arity;                                                        \
       double v = (value_), s = (scale_);                                       \
@@ -168,10 +208,10 @@ static double pow_ulps(double a, double b) {
   }
 #define FT_FLOAT_TEST(id, truth)                                     \
   static void float_##id(const ft_semantics_call *call) {            \
-    const double k = limits_of[call->from].radius;                   \
+    const ft_limits *limits = &limits_of[call->from];                \
     for (size_t j = 0; j < call->count; j++) {                       \
       OPERANDS_2;                                                    \
-      bool close = (sa > 0 || sb > 0) && fabs(a - b) <= ra + rb;     \
+      bool close = (ra > 0 || rb > 0) && fabs(a - b) <= ra + rb;     \
       call->out.integer[j] = (truth);                                \
       call->out.scale[j] = UNSURE_2 || close ? (double)INFINITY : 0; \
     }                                                                \
@@ -327,8 +367,9 @@ static void cast_float_to_float(const ft_semantics_call *call) {
     bool doubt = isinf(s);
     double mark = isinf(v) ? s : 1;
     bool exact = call->to == FT_F64 || (s == 0 && is_representable(call->to, v));
-    settle(to, v, s * units, exact ? 0 : fabs(v), doubt, mark, &call->out.value[j],
-           &call->out.scale[j]);
+    s *= units;
+    settle(to, v, s, exact ? 0 : fabs(v) + to->radius * s, doubt, mark,
+           &call->out.value[j], &call->out.scale[j]);
   }
 }
 
@@ -348,11 +389,11 @@ static int64_t truncated(ft_dtype to, double a) {
 }
 
 static void cast_float_to_integer(const ft_semantics_call *call) {
-  const double k = limits_of[call->from].radius;
+  const ft_limits *limits = &limits_of[call->from];
   for (size_t j = 0; j < call->count; j++) {
     OPERAND(a, 0);
     int64_t x = truncated(call->to, a);
-    bool flips = isinf(sa) || (sa > 0 && (truncated(call->to, a - ra) != x ||
+    bool flips = isinf(sa) || (ra > 0 && (truncated(call->to, a - ra) != x ||
                                           truncated(call->to, a + ra) != x));
     call->out.integer[j] = x;
     call->out.scale[j] = flips ? (double)INFINITY : 0;
@@ -360,11 +401,11 @@ static void cast_float_to_integer(const ft_semantics_call *call) {
 }
 
 static void cast_float_to_bool(const ft_semantics_call *call) {
-  const double k = limits_of[call->from].radius;
+  const ft_limits *limits = &limits_of[call->from];
   for (size_t j = 0; j < call->count; j++) {
     OPERAND(a, 0);
     call->out.integer[j] = a != 0;
-    call->out.scale[j] = isinf(sa) || reaches_zero(a, sa, ra) ? (double)INFINITY : 0;
+    call->out.scale[j] = isinf(sa) || (ra > 0 && fabs(a) <= ra) ? (double)INFINITY : 0;
   }
 }
 

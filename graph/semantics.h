@@ -6,6 +6,8 @@
 // infinite when a comparison or a rounding within the error could have made it another.
 // A float that depends on such a choice gets a scale that covers both answers where
 // both are known (floor, round, sign, where), and an infinite one where they are not.
+// A zero whose sign is uncertain (-0 rounds like 0, but not under 1 / x) has a speck of
+// a scale: above 0, too small to be an error.
 // An infinite float that came from overflow has scale 1: a kernel that fuses a multiply
 // and an add may not have overflowed (see overflow_cancels). Any other infinity, and
 // every NaN, is certain: scale 0.
@@ -22,6 +24,8 @@ typedef struct ft_limits {
   double radius;  // FT_TOLERANCE_ULPS * unit: what a scale of 1 may be off
   double tiny;    // smallest normal
   double top;     // largest finite
+  double speck;   // the scale of a zero of uncertain sign
+  double least;   // scales up to this are specks
 } ft_limits;
 
 // NULL for integers and bool.
@@ -52,8 +56,9 @@ typedef void ft_elementwise(const ft_semantics_call *call);
 // that dtype (exp of an integer), and for reductions. Thread-safe.
 ft_elementwise *ft_semantics_find(ft_op op, ft_dtype from);
 
-// Folds |s| after overflow, NaN and |added|, the rounding of the primitive itself, into
-// (*value, *scale). |mark| is the scale of an infinite value.
+// The result of a primitive outside the table: value |v| with scale |s| before its own
+// rounding |added|; NaN, overflow and underflow as for any other. |mark| is the scale of
+// an infinite value.
 void ft_semantics_settle(const ft_limits *limits, double v, double s, double added,
                          bool doubt, double mark, double *value, double *scale);
 

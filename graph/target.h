@@ -16,23 +16,23 @@ typedef struct ft_compiler {
 
 // Strings are never NULL ("" = unknown); numbers 0 = unknown.
 typedef struct ft_target {
-  const char *name;    // "cpu", as typed
-  const char *kind;    // "cpu" | "cuda" | "arch"
-  const char *device;  // "Intel(R) Xeon(R) Processor fam 6 model 167 step 1"
-  const char *isa;     // sorted, space-separated vector extensions: "avx2 avx512f fma"
-  uint32_t units;      // cores
-  uint32_t threads;    // threads the pool may use (affinity counted)
+  const char *name;       // "cpu", as typed
+  const char *kind;       // "cpu" | "cuda" | "arch"
+  const char *device;     // "Intel(R) Xeon(R) Processor fam 6 model 167 step 1"
+  const char *isa;        // sorted, space-separated vector extensions: "avx2 avx512f fma"
+  uint32_t units;         // cores
+  uint32_t threads;       // threads the pool may use (affinity counted)
   uint32_t vector_bytes;  // widest vector register: 16, 32, 64
   uint64_t memory_bytes;
-  uint64_t cache_bytes;   // last-level cache
-  uint64_t l2_bytes;      // per core
+  uint64_t cache_bytes;  // last-level cache
+  uint64_t l2_bytes;     // per core
   const char *driver, *toolkit;
   uint32_t compiler_count;
   ft_compiler compiler[FT_MAX_COMPILERS];
-  const char *libraries;     // "" for now
-  const char *numerics;      // "f32-accumulate deterministic"
-  const char *power_class;   // huge pages setting and frequency governor
-  ft_hash signature;         // of ft_target_json, set by ft_target_seal
+  const char *libraries;    // "" for now
+  const char *numerics;     // "f32-accumulate deterministic"
+  const char *power_class;  // huge pages setting and frequency governor
+  ft_hash signature;        // of ft_target_json, set by ft_target_seal
 } ft_target;
 
 // The key fields as compact JSON with sorted keys, in |arena|; NULL when out of memory.

@@ -2,8 +2,8 @@
 #ifndef FT_GRAPH_TRIAL_H
 #define FT_GRAPH_TRIAL_H
 
-#include "graph/outcome.h"
 #include "core/arena.h"
+#include "graph/outcome.h"
 
 // A time comes with its sample count and spread. low, high: 95 % confidence interval
 // of the median (order statistics). samples: unflagged ones. All 0 = unknown.
@@ -30,7 +30,7 @@ typedef struct ft_trial {
   const char *error;       // what went wrong: signal, text; "" when ok
   uint64_t limit_ns;       // wall limit it ran under
   uint64_t started_at, ended_at;  // unix ns
-  const char *env;         // JSON: flush bytes, load, thread count
+  const char *env;                // JSON: flush bytes, load, thread count
 } ft_trial;
 
 #endif

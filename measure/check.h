@@ -4,12 +4,14 @@
 
 #include "measure/runner.h"
 
-// Prepared once per workload and input set. Outputs of up to |full_elements| elements
-// are compared whole; of larger ones 4,096 random elements (seeded) and every edge (the
-// first and last 64 elements, and those around every multiple of the largest power of
-// two that divides nothing: the last row's ends). Elements still holding poison are
-// searched for in the whole output. References above |limit_ns| of work shrink the
-// sample, never below 64 elements.
+// Prepared once per workload and input set; |group| and |input| (with its bytes) must
+// live as long as the check. Outputs of up to |full_elements| elements (at least 4,096)
+// are compared whole. Of larger ones: the first and last 64 elements, both ends of 64
+// rows of the last axis (the first, the last and random ones), and 4,096 random elements,
+// all drawn from |seed|. In the whole output, elements that still hold poison are
+// searched for; the first 64 are compared with their reference, because poison may be
+// right. References stop when they took |limit_ns| (shared by the outputs), never below
+// 64 elements per output.
 typedef struct ft_group_check ft_group_check;
 FT_MUST_CHECK ft_status ft_group_check_create(const ft_group *group,
                                               const ft_tensor *input, uint64_t seed,
@@ -19,7 +21,11 @@ FT_MUST_CHECK ft_status ft_group_check_create(const ft_group *group,
 // For ft_cpu_runner_trial; valid as long as the arena.
 ft_output_check ft_group_check_outputs(ft_group_check *check);
 
-// The byte that fills unwritten outputs; four of them are a NaN no arithmetic makes.
-enum { FT_POISON_BYTE = 0xfb };
+// The byte that fills what was not written yet. Floats: every element is then a NaN that
+// no arithmetic makes. The rest: -1 would be an answer people expect, so another byte.
+enum { FT_POISON_BYTE = 0xff, FT_POISON_INTEGER_BYTE = 0xfb };
+static inline uint8_t ft_poison_byte(ft_dtype dtype) {
+  return ft_dtype_is_float(dtype) ? FT_POISON_BYTE : FT_POISON_INTEGER_BYTE;
+}
 
 #endif

@@ -27,19 +27,25 @@ typedef struct ft_cpu_runner ft_cpu_runner;
 
 typedef struct ft_runner_options {
   const char *const *worker_argv;  // NULL-terminated; NULL: {"/proc/self/exe", "worker"}
-  uint64_t flush_bytes;      // 0: 2 x last-level cache, between 8 MiB and 128 MiB
+  uint64_t flush_bytes;            // 0: 2 x last-level cache, between 8 MiB and 128 MiB
   uint32_t min_samples, max_samples;  // 0: 5 and 50
-  uint64_t trial_limit_ns;   // wall limit of one trial's timing; 0: 2 s
+  uint64_t trial_limit_ns;            // wall limit of one trial's timing; 0: 2 s
   uint64_t check_limit_ns;   // wall limit of one checked run, load included; 0: 10 s
   const volatile int *stop;  // set by a signal handler: leave soon with FT_INTERRUPTED
 } ft_runner_options;
 
-// Starts no process yet. Thread-compatible.
+// Starts no process yet. Thread-compatible; the worker dies with the thread that made
+// the call which started it. |options| is copied, |worker_argv| and |stop| are borrowed
+// for the runner's life; NULL: defaults. |target| (borrowed for the call, NULL: unknown)
+// tells threads, cache and memory; three quarters of the memory is what one worker may
+// take. INVALID_ARGUMENT: more than 65,536 samples.
 FT_MUST_CHECK ft_status ft_cpu_runner_create(const ft_runner_options *options,
                                              const ft_target *target,
                                              const ft_allocator *allocator,
                                              ft_cpu_runner **out, ft_error *error);
 void ft_cpu_runner_destroy(ft_cpu_runner *runner);
+// From now on: ft_runner_options.trial_limit_ns (0: the default).
+void ft_cpu_runner_limit_trials(ft_cpu_runner *runner, uint64_t trial_limit_ns);
 
 // Compares a program's outputs with what they should be. |output[i]|: bytes of the i-th
 // FT_BUFFER_OUTPUT of the program. Fills *out and |worst| (a sentence, when wrong).
@@ -50,14 +56,18 @@ typedef struct ft_output_check {
 } ft_output_check;
 
 // Checks (unless |check| is NULL) and times |program|. *out in |arena|, always filled;
-// a bad program is an outcome. |is_warm|: no displacement between samples.
-// Errors: our own faults, FT_INTERRUPTED.
-FT_MUST_CHECK ft_status ft_cpu_runner_trial(ft_cpu_runner *runner,
-                                            const ft_program *program,
-                                            const ft_output_check *check,
-                                            uint64_t beaten_ns, bool is_warm,
-                                            ft_arena *arena, ft_trial *out,
-                                            ft_error *error);
+// a bad program is an outcome. |is_warm|: no displacement between samples. |beaten_ns|
+// 0: nothing to beat. More threads than the pool has count as all of them. An input of
+// key 0 is sent anew for each trial.
+// out->env: {"cache_bytes","flush_bytes","load","pool","stop","threads"}; cache as the
+// system reports it, flush 0 when warm, load of the last minute, pool: threads it has,
+// threads: most that a step used, stop: why sampling ended ("" when it did not begin).
+// TIMEOUT and CRASH keep the samples that were taken.
+// Errors: our own faults, FT_INTERRUPTED, UNAVAILABLE (no worker), INVALID_ARGUMENT (a
+// program that contradicts itself; the text says where); *out is then INTERRUPTED.
+FT_MUST_CHECK ft_status ft_cpu_runner_trial(
+    ft_cpu_runner *runner, const ft_program *program, const ft_output_check *check,
+    uint64_t beaten_ns, bool is_warm, ft_arena *arena, ft_trial *out, ft_error *error);
 
 // Runs |program| once in guarded, poisoned buffers and copies its outputs: out_data[i]
 // (in |arena|) is the i-th FT_BUFFER_OUTPUT. *out_outcome OK or what happened, with
@@ -69,7 +79,9 @@ FT_MUST_CHECK ft_status ft_cpu_runner_run(ft_cpu_runner *runner,
 
 // Interleaved comparison: in each round every program runs once, in an order that is
 // drawn anew from |seed|, after a flush. Stops after |max_rounds| or |limit_ns| (at least
-// 5 rounds). Buffers of equal kind and key are shared. All programs must have run OK.
+// 9 rounds: with fewer a sign test cannot tell much); one untimed run of each comes
+// first. Buffers of equal kind, size and key are shared. All programs must have run OK.
+// When the worker dies, complete rounds are kept.
 typedef struct ft_compare_result {
   uint32_t rounds, programs;
   const uint64_t *time_ns;  // [round * programs + program]

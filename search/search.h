@@ -1,7 +1,8 @@
 // search - divides a graph into groups by measurement.
 //
-// Issue-sized graphs: every legal group is measured, so the bound is the additive time
-// and the gap 0. Same graph, seed and answers give the same result.
+// Every legal group is measured while the budget lasts, then the bound is the additive
+// time and the gap 0. Same graph, options and answers give the same result; only a wall
+// budget lets time decide anything.
 //
 // Adding a strategy: one file (strategy_NAME.c) and one line in search/strategies.def.
 #ifndef FT_SEARCH_SEARCH_H
@@ -11,45 +12,53 @@
 #include "graph/partition.h"
 
 typedef struct ft_search_progress {
-  const char *phase;      // "groups", "measure", "confirm"
+  const char *phase;  // "groups" once, then "measure" after each batch
   uint32_t groups, unique, measured, trials, candidates;
   double best_additive_ns;  // of the best complete partition so far; 0 = none yet
   uint64_t elapsed_ns, limit_ns;
 } ft_search_progress;
 
 typedef struct ft_search_options {
-  uint32_t window;       // most primitives in one group; 0: 16
-  uint32_t span;         // how far apart they may be; 0: 64
-  uint64_t limit_ns;     // wall budget for measuring; 0: none
-  uint32_t max_trials;   // 0: none
-  uint64_t seed;
-  uint32_t batch;        // candidates handed to the runner at a time; 0: 32
+  uint32_t window;      // most primitives in one group; 0: 16
+  uint32_t span;        // positions they may reach over; 0, or more than 64: 64
+  uint64_t limit_ns;    // wall budget, from the call on; 0: none
+  uint32_t max_trials;  // 0: none
+  uint64_t seed;        // nothing is drawn yet: every seed gives the same answer
+  uint32_t batch;       // candidates handed to the runner at a time; 0: 32
+  const ft_allocator *allocator;  // for what dies with the search; NULL: the system's
   void (*progress)(void *ctx, const ft_search_progress *progress);
   void *progress_ctx;
 } ft_search_options;
 
 // A unique workload that the search met.
 typedef struct ft_searched_group {
-  ft_workload workload;      // canonical; its group is the first instance
+  ft_workload workload;  // canonical; its group is the first instance
   uint32_t instances;
-  bool is_measured;          // at least one candidate ended OK
-  ft_candidate best;         // valid when is_measured
-  ft_trial trial;            // of best
-  double cost_ns;            // best confirmed median; infinite when nothing works
-  uint32_t trials;           // candidates measured
-  uint32_t space;            // candidates in the space
+  bool is_measured;   // at least one candidate ended OK
+  ft_candidate best;  // valid when is_measured
+  ft_trial trial;     // of best; else the last failure, PENDING when untried
+  double cost_ns;     // best median, not confirmed; infinite when nothing works
+  uint32_t trials;    // candidates measured
+  uint32_t space;     // candidates in the space; 0 while none was asked for
 } ft_searched_group;
 
 typedef struct ft_searched_partition {
-  const char *strategy;      // name from strategies.def
-  bool is_complete;          // every group has a finite cost
+  const char *strategy;  // name from strategies.def
+  bool is_complete;      // every group has a finite cost
   ft_partition partition;
-  const uint32_t *unique;    // [group_count] index into ft_search_result.group
+  const uint32_t *unique;       // [group_count] index into ft_search_result.group
   const ft_workload *workload;  // [group_count] canonical, of this very instance
-  double additive_ns;        // sum of the groups' costs
+  double additive_ns;           // sum of the groups' costs; infinite when not complete
+  const char *note;  // what people should know: an operator cut in two; "" else
 } ft_searched_partition;
 
-// Why two neighbours cannot share a kernel.
+// Why two neighbours do not share a kernel in the "ideals" partition. Rules: the first
+// words of the builder's reason, or
+//   window, span  they would be too many, or too far apart
+//   cycle         something lies between them
+//   slower        measured: the detail has the times
+//   fails         every kernel for both failed
+//   unmeasured    the budget ended first
 typedef struct ft_refusal {
   uint32_t producer, consumer;  // primitives
   const char *rule, *detail;
@@ -58,20 +67,27 @@ typedef struct ft_refusal {
 typedef struct ft_search_result {
   uint32_t group_count;
   ft_searched_group *group;
-  uint32_t partition_count;   // one per line of strategies.def
+  uint32_t partition_count;  // one per line of strategies.def
   ft_searched_partition *partition;
   uint32_t refusal_count;
   const ft_refusal *refusal;
-  double bound_ns, gap;       // of the "ideals" partition; see docs/glossary.md
-  bool window_saturated;      // the best partition has a group as large as the window
+  double bound_ns, gap;  // of the "ideals" partition; see docs/glossary.md
+  // The "ideals" partition has a group as large as the window or the span, and not the
+  // whole graph: a larger one might do better.
+  bool window_saturated;
+  uint32_t span;  // used: less than asked for on very wide graphs
+  bool is_cut;    // some sets were left out (search/lattice.h says when)
   uint32_t legal_groups, ideals, transitions, trials;
-  const char *stop_reason;    // "complete", "time", "trials", "interrupted"
+  const char *stop_reason;  // "complete", "time", "trials", "interrupted"
 } ft_search_result;
 
 // Result in |arena|. Errors: INVALID_ARGUMENT when a primitive has no tactic at all (the
-// text lists them); what the runner returns; FT_INTERRUPTED: *out is filled as far as
-// known. When the budget ends early, unmeasured groups cost infinity, but the groups of
-// the unfused, primitive and greedy partitions are always measured first.
+// text lists them, as far as it holds); what the runner returns; FT_INTERRUPTED: *out is
+// filled as far as known. When the budget ends early, unmeasured groups cost infinity,
+// but the groups of the unfused, primitive and greedy partitions are always measured
+// first. A group counts as measured, for bound_ns, once a schedule of it worked or all
+// have failed; until then the bound takes it as free. bound_ns and gap of an incomplete
+// "ideals" partition: the gap is 1.
 FT_MUST_CHECK ft_status ft_search_run(const ft_graph *graph, const ft_target *target,
                                       const ft_builder *builder, const ft_runner *runner,
                                       const ft_search_options *options, ft_arena *arena,

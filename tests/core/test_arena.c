@@ -23,7 +23,9 @@ Test(core_arena, refuses_a_count_whose_bytes_overflow) {
 }
 
 static int order[3], calls;
-static void note(void *ctx) { order[calls++] = *(int *)ctx; }
+static void note(void *ctx) {
+  order[calls++] = *(int *)ctx;
+}
 
 Test(core_arena, runs_deferred_calls_last_first_and_once) {
   ft_arena *arena = ft_arena_create(ft_allocator_system());

@@ -10,7 +10,8 @@ Test(core_status, prefix_keeps_the_code_and_never_overflows) {
   cr_assert_eq(ft_error_set(&e, FT_REFUSED, "dim %d is %d", 2, -1), FT_REFUSED);
   cr_assert_eq(ft_error_prefix(&e, "node '%s'", "Add_3"), FT_REFUSED);
   cr_assert_str_eq(e.text, "node 'Add_3': dim 2 is -1");
-  for (int i = 0; i < 200; i++) cr_assert_eq(ft_error_prefix(&e, "level %d", i), FT_REFUSED);
+  for (int i = 0; i < 200; i++)
+    cr_assert_eq(ft_error_prefix(&e, "level %d", i), FT_REFUSED);
   cr_assert_lt(strlen(e.text), sizeof e.text);
 }
 

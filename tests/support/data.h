@@ -12,9 +12,9 @@ const char *test_data_folder(void);
 int test_data_path(const char *relative, char *out, size_t size);
 
 // First line of a test that needs the data: TEST_NEEDS_DATA();
-#define TEST_NEEDS_DATA()                                                         \
-  do {                                                                            \
-    if (!test_data_folder()) cr_skip_test("no test data (set FT_TEST_DATA)");     \
+#define TEST_NEEDS_DATA()                                                     \
+  do {                                                                        \
+    if (!test_data_folder()) cr_skip_test("no test data (set FT_TEST_DATA)"); \
   } while (0)
 
 #endif

@@ -1,0 +1,71 @@
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static volatile int stop_flag;
+
+static void on_signal(int number) {
+  (void)number;
+  if (stop_flag) _exit(FT_EXIT_INTERRUPTED);
+  stop_flag = 1;
+}
+
+const volatile int *ft_cli_stop_flag(void) {
+  return &stop_flag;
+}
+
+static void watch_signals(void) {
+  struct sigaction action = {.sa_handler = on_signal};
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+}
+
+int ft_cli_exit_code(ft_status status) {
+  switch (status) {
+    case FT_OK:
+      return FT_EXIT_OK;
+    case FT_INVALID_ARGUMENT:
+      return FT_EXIT_USAGE;
+    case FT_NOT_FOUND:
+      return FT_EXIT_NOT_FOUND;
+    case FT_REFUSED:
+    case FT_UNSUPPORTED:
+      return FT_EXIT_REFUSED;
+    case FT_INTERRUPTED:
+      return FT_EXIT_INTERRUPTED;
+    default:
+      return FT_EXIT_FAILED;
+  }
+}
+
+int ft_cli_open(ft_cli_context *c) {
+  ft_error error;
+  watch_signals();
+  c->arena = ft_arena_create(ft_allocator_system());
+  if (!c->arena) {
+    fprintf(stderr, "fusetune: out of memory\n");
+    return FT_EXIT_FAILED;
+  }
+  ft_import_options import = {.dim_count = c->options.dim_count,
+                              .dim = c->options.dim,
+                              .input_count = c->options.input_count,
+                              .input = c->options.input};
+  if (c->options.model &&
+      ft_model_load(c->options.model, &import, c->arena, &c->model, &error) != FT_OK)
+    return ft_cli_fail(&c->options, &c->model, &error);
+  ft_session_options session = {.store_path = c->options.store,
+                                .cache_folder = c->options.cache,
+                                .jobs = c->options.jobs,
+                                .stop = &stop_flag};
+  if (ft_session_open(&session, &c->session, &error) != FT_OK)
+    return ft_cli_fail(&c->options, NULL, &error);
+  return -1;
+}
+
+void ft_cli_close(ft_cli_context *c) {
+  ft_session_close(&c->session);
+  ft_arena_destroy(c->arena);
+}

@@ -1,0 +1,229 @@
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+typedef enum kind { DIM, INPUT, TIME, COUNT, NUMBER, TEXT, FLAG } kind;
+
+typedef struct option_info {
+  const char *name;
+  int letter;
+  const char *argument;
+  size_t offset;
+  kind kind;
+  const char *help;
+} option_info;
+
+static const option_info infos[] = {
+#define FT_OPTION(name, letter, argument, where, kind, help) \
+  {name, letter, argument, offsetof(ft_cli_options, where), kind, help},
+#include "cli/options.def"
+#undef FT_OPTION
+};
+enum { INFO_COUNT = sizeof infos / sizeof *infos, HELP = 'h', FIRST_LONG = 256 };
+
+static bool accepts_option(const char *accepts, const char *name) {
+  size_t length = strlen(name);
+  for (const char *p = accepts; (p = strstr(p, name)); p += length)
+    if ((p == accepts || p[-1] == ' ') && (p[length] == ' ' || p[length] == '\0'))
+      return true;
+  return false;
+}
+
+// ---- the kinds -----------------------------------------------------------------------
+
+static bool read_number(const char *text, uint64_t *out, const char **end) {
+  char *stop;
+  if (*text < '0' || *text > '9') return false;
+  errno = 0;
+  unsigned long long value = strtoull(text, &stop, 10);
+  *out = value;
+  *end = stop;
+  return errno == 0;
+}
+
+static bool parse_number(void *where, const char *text) {
+  const char *end;
+  return read_number(text, where, &end) && *end == '\0';
+}
+
+static bool parse_count(void *where, const char *text) {
+  uint64_t value;
+  if (!parse_number(&value, text) || value == 0 || value > UINT32_MAX) return false;
+  *(uint32_t *)where = (uint32_t)value;
+  return true;
+}
+
+static bool parse_time(void *where, const char *text) {
+  static const struct {
+    const char *suffix;
+    double ns;
+  } units[] = {{"ms", 1e6},   {"s", 1e9},    {"m", 60e9},
+               {"min", 60e9}, {"h", 3600e9}, {"", 1e9}};
+  char *end;
+  double value = strtod(text, &end);
+  if (end == text || !(value > 0)) return false;
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (strcmp(end, units[i].suffix) == 0 && value * units[i].ns < 1e18) {
+      *(uint64_t *)where = (uint64_t)(value * units[i].ns);
+      return true;
+    }
+  return false;
+}
+
+// The name before the last '=' and what follows it; the name is cut off in place.
+static const char *split_name(char *text) {
+  char *equals = strrchr(text, '=');
+  if (!equals || equals == text) return NULL;
+  *equals = '\0';
+  return equals + 1;
+}
+
+static bool parse_dim(ft_cli_options *out, char *text) {
+  if (out->dim_count == FT_MAX_DIM_OPTIONS) return false;
+  const char *number = split_name(text);
+  uint64_t value;
+  if (!number || !parse_number(&value, number) || value > INT64_MAX) return false;
+  out->dim[out->dim_count++] = (ft_dim_binding){.name = text, .value = (int64_t)value};
+  return true;
+}
+
+static bool parse_input(ft_cli_options *out, char *text) {
+  if (out->input_count == FT_MAX_DIM_OPTIONS) return false;
+  const char *p = split_name(text);
+  if (!p) return false;
+  ft_input_shape input = {.name = text};
+  while (*p) {
+    uint64_t value;
+    if (input.shape.rank == FT_MAX_RANK || !read_number(p, &value, &p) ||
+        value > INT64_MAX)
+      return false;
+    input.shape.dim[input.shape.rank++] = (int64_t)value;
+    if (*p == 'x' || *p == ',') {
+      p++;
+      if (!*p) return false;
+    } else if (*p) {
+      return false;
+    }
+  }
+  out->input[out->input_count++] = input;
+  return true;
+}
+
+static bool apply(const option_info *info, char *text, ft_cli_options *out) {
+  void *where = (char *)out + info->offset;
+  switch (info->kind) {
+    case DIM:
+      return parse_dim(out, text);
+    case INPUT:
+      return parse_input(out, text);
+    case TIME:
+      return parse_time(where, text);
+    case COUNT:
+      return parse_count(where, text);
+    case NUMBER:
+      return parse_number(where, text);
+    case TEXT:
+      *(const char **)where = text;
+      return *text != '\0';
+    case FLAG:
+      *(bool *)where = true;
+      return true;
+  }
+  return false;
+}
+
+// ---- help
+// ------------------------------------------------------------------------------
+
+static const char *verb_arguments(const char *verb, const char **text) {
+#define FT_VERB(name, function, arguments, help) \
+  if (strcmp(verb, name) == 0) {                 \
+    *text = help;                                \
+    return arguments;                            \
+  }
+#include "cli/verbs.def"
+#undef FT_VERB
+  *text = "";
+  return "";
+}
+
+static void print_usage(FILE *to, const char *verb, const char *accepts) {
+  const char *text, *arguments = verb_arguments(verb, &text);
+  fprintf(to, "usage: fusetune %s [options]%s%s\n  %s\n\noptions:\n", verb,
+          *arguments ? " " : "", arguments, text);
+  for (size_t i = 0; i < INFO_COUNT; i++) {
+    if (!accepts_option(accepts, infos[i].name)) continue;
+    char left[64];
+    snprintf(left, sizeof left, "--%s%s%s", infos[i].name, infos[i].argument ? " " : "",
+             infos[i].argument ? infos[i].argument : "");
+    if (infos[i].letter)
+      fprintf(to, "  -%c, %-24s %s\n", infos[i].letter, left, infos[i].help);
+    else
+      fprintf(to, "      %-24s %s\n", left, infos[i].help);
+  }
+  fprintf(to, "  -h, %-24s this text\n", "--help");
+}
+
+// ---- parsing -------------------------------------------------------------------------
+
+static void fill_getopt(const char *accepts, struct option *list, char *letters) {
+  size_t count = 0, used = 0;
+  for (size_t i = 0; i < INFO_COUNT; i++) {
+    if (!accepts_option(accepts, infos[i].name)) continue;
+    list[count++] = (struct option){infos[i].name, infos[i].argument != NULL, NULL,
+                                    FIRST_LONG + (int)i};
+    if (infos[i].letter) letters[used++] = (char)infos[i].letter;
+    if (infos[i].letter && infos[i].argument) letters[used++] = ':';
+  }
+  list[count++] = (struct option){"help", 0, NULL, HELP};
+  list[count] = (struct option){0};
+  letters[used++] = HELP;
+  letters[used] = '\0';
+}
+
+static const option_info *find_option(int code) {
+  if (code >= FIRST_LONG) return &infos[code - FIRST_LONG];
+  for (size_t i = 0; i < INFO_COUNT; i++)
+    if (infos[i].letter == code) return &infos[i];
+  return NULL;
+}
+
+static int usage_error(const char *verb, const char *accepts) {
+  print_usage(stderr, verb, accepts);
+  return FT_EXIT_USAGE;
+}
+
+int ft_cli_parse(const char *verb, const char *accepts, bool needs_model, int argc,
+                 char **argv, ft_cli_options *out) {
+  memset(out, 0, sizeof *out);
+  struct option list[INFO_COUNT + 2];
+  char letters[3 * INFO_COUNT + 4];
+  fill_getopt(accepts, list, letters);
+  optind = 1;
+  int code;
+  while ((code = getopt_long(argc, argv, letters, list, NULL)) != -1) {
+    if (code == HELP) {
+      print_usage(stdout, verb, accepts);
+      return FT_EXIT_OK;
+    }
+    const option_info *info = code == '?' ? NULL : find_option(code);
+    if (!info) return usage_error(verb, accepts);
+    if (!apply(info, optarg, out)) {
+      fprintf(stderr, "fusetune: bad value for --%s: expected %s\n", info->name,
+              info->argument);
+      return FT_EXIT_USAGE;
+    }
+  }
+  int left = argc - optind;
+  if (left != (needs_model ? 1 : 0)) {
+    fprintf(stderr, "fusetune: %s takes %s, got %d arguments\n", verb,
+            needs_model ? "one model" : "no arguments", left);
+    return usage_error(verb, accepts);
+  }
+  out->model = needs_model ? argv[optind] : NULL;
+  return -1;
+}

@@ -1,0 +1,101 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+const char *ft_cli_time_text(double ns, char out[24]) {
+  static const struct {
+    double ns;
+    const char *unit;
+  } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+  size_t i = 0;
+  while (i < 3 && ns < units[i].ns) i++;
+  snprintf(out, 24, "%.*f %s", ns / units[i].ns < 100 ? 2 : 0, ns / units[i].ns,
+           units[i].unit);
+  return out;
+}
+
+static void print_time_row(const char *name, const ft_time *time, const ft_time *served) {
+  char median[24], low[24], high[24];
+  if (time->samples == 0) {
+    printf("  %-10s not measured\n", name);
+    return;
+  }
+  printf("  %-10s %10s   [%s, %s]   %u samples", name,
+         ft_cli_time_text((double)time->median_ns, median),
+         ft_cli_time_text((double)time->low_ns, low),
+         ft_cli_time_text((double)time->high_ns, high), time->samples);
+  if (served->median_ns > 0 && time != served)
+    printf("   %.2fx", (double)time->median_ns / (double)served->median_ns);
+  putchar('\n');
+}
+
+static void print_knobs(const ft_schedule *schedule) {
+  for (uint32_t i = 0; i < schedule->count; i++) {
+    const ft_knob *k = &schedule->knob[i];
+    if (k->text)
+      printf(" %s=%s", k->name, k->text);
+    else
+      printf(" %s=%lld", k->name, (long long)k->value);
+  }
+}
+
+static void print_primitive(const ft_graph *graph, uint32_t id) {
+  const ft_primitive *p = &graph->primitive[id];
+  const ft_operator *op = &graph->operator_[p->op_index];
+  ft_arena *arena = ft_arena_create(ft_allocator_system());
+  const char *shape = arena ? ft_shape_text(&graph->value[p->output].shape, arena) : "?";
+  printf("      %-4u %-12s %-16s %s '%s'\n", id, ft_op_describe(p->op)->name, shape,
+         op->type, op->name);
+  ft_arena_destroy(arena);
+}
+
+void ft_cli_print_groups(const ft_answer *answer) {
+  const ft_plan *plan = answer->plan;
+  for (uint32_t i = 0; i < plan->group_count; i++) {
+    const ft_plan_group *g = &plan->group[i];
+    char median[24], low[24], high[24];
+    printf("\n  kernel %u  tactic %s ", i, g->tactic);
+    print_knobs(&g->schedule);
+    printf("\n    time %s [%s, %s], %u samples; moves %.2f MB\n",
+           ft_cli_time_text((double)g->time.median_ns, median),
+           ft_cli_time_text((double)g->time.low_ns, low),
+           ft_cli_time_text((double)g->time.high_ns, high), g->time.samples,
+           (double)(g->workload.read_bytes + g->workload.write_bytes) * 1e-6);
+    for (uint32_t k = 0; k < g->workload.group.primitive_count; k++)
+      print_primitive(answer->graph, g->workload.group.primitive[k]);
+  }
+}
+
+static void print_outcomes(const ft_answer *a) {
+  printf("  trials     %u asked for, %u run now;", a->trials, a->new_trials);
+  for (int i = 0; i < FT_OUTCOME_COUNT; i++)
+    if (a->failed[i]) printf(" %s %u", ft_outcome_text((ft_outcome)i), a->failed[i]);
+  printf("; search ended: %s\n", a->search->stop_reason);
+}
+
+void ft_cli_print_answer(const ft_answer *a) {
+  const ft_plan *p = a->plan;
+  const ft_plan_times *t = &p->times;
+  char id[FT_HASH_TEXT + 1], additive[24], bound[24];
+  ft_hash_text(&p->hash, id);
+  printf("%s on %s: %u operators -> %u kernels (%u primitives)\n", a->model,
+         p->target->name, a->graph->live_operators, p->group_count,
+         a->graph->primitive_count);
+  printf("  plan       %.19s  (%s match, strategy %s)\n", id, a->match, p->strategy);
+  print_time_row("tuned", &t->tuned, &t->tuned);
+  print_time_row("unfused", &t->unfused, &t->tuned);
+  print_time_row("greedy", &t->greedy, &t->tuned);
+  print_time_row("primitive", &t->primitive, &t->tuned);
+  printf("  additive   %10s   bound %s, gap %.1f %%%s\n",
+         ft_cli_time_text(t->additive_ns, additive), ft_cli_time_text(t->bound_ns, bound),
+         100 * t->gap, p->window_saturated ? "   (window saturated: try --window)" : "");
+  if (!a->is_tuned) return;
+  print_outcomes(a);
+  if (a->served == FT_PLAN_UNFUSED)
+    printf("  served     unfused: nothing beat it by more than 1 %%\n");
+  else
+    printf("  served     %s, faster than unfused with p = %.2g (paired sign test)\n",
+           ft_plan_kind_text(a->served), a->sign_p);
+}

@@ -1,0 +1,109 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/file.h"
+
+typedef struct finding {
+  const char *name;
+  bool is_ok;
+  char text[400];
+} finding;
+
+static void check_store(ft_session *s, finding *out) {
+  ft_error error;
+  int64_t trials = 0, plans = 0;
+  out->name = "store";
+  out->is_ok = ft_store_check(s->store, &error) == FT_OK &&
+               ft_store_count(s->store, "trial", &trials, &error) == FT_OK &&
+               ft_store_count(s->store, "plan", &plans, &error) == FT_OK;
+  if (out->is_ok)
+    snprintf(out->text, sizeof out->text, "%s: sound, %lld trials, %lld plans",
+             s->store_path, (long long)trials, (long long)plans);
+  else
+    snprintf(out->text, sizeof out->text, "%s: %.300s", s->store_path, error.text);
+}
+
+static void check_cache(ft_session *s, finding *out) {
+  ft_error error;
+  out->name = "cache";
+  out->is_ok = ft_folder_make(s->cache_folder, &error) == FT_OK;
+  snprintf(out->text, sizeof out->text, "%s%s%.300s", s->cache_folder,
+           out->is_ok ? "" : ": ", out->is_ok ? "" : error.text);
+}
+
+static void check_worker(ft_session *s, finding *out) {
+  ft_error error;
+  double bytes_per_s = 0;
+  out->name = "worker";
+  out->is_ok = ft_cpu_runner_copy_ceiling(s->runner, &bytes_per_s, &error) == FT_OK;
+  if (out->is_ok)
+    snprintf(out->text, sizeof out->text, "starts; copies %.1f GB/s with %u threads",
+             bytes_per_s * 1e-9, s->target.threads);
+  else
+    snprintf(out->text, sizeof out->text, "%.390s", error.text);
+}
+
+static void check_compilers(ft_session *s, finding *out) {
+  out->name = "compilers";
+  out->is_ok = s->target.compiler_count > 0;
+  size_t used = 0;
+  out->text[0] = '\0';
+  for (uint32_t i = 0; i < s->target.compiler_count && used < sizeof out->text; i++)
+    used += (size_t)snprintf(out->text + used, sizeof out->text - used, "%s%s %s",
+                             i ? ", " : "", s->target.compiler[i].name,
+                             s->target.compiler[i].version);
+}
+
+static void check_huge_pages(ft_session *s, finding *out) {
+  out->name = "power";
+  out->is_ok = true;
+  snprintf(out->text, sizeof out->text, "%.390s", s->target.power_class);
+}
+
+static int report(const ft_cli_options *options, const ft_session *s,
+                  const finding *found, int count) {
+  json_t *list = json_array();
+  bool is_ok = true;
+  for (int i = 0; i < count; i++) {
+    is_ok = is_ok && found[i].is_ok;
+    if (!options->json)
+      printf("  %-4s %-10s %s\n", found[i].is_ok ? "ok" : "BAD", found[i].name,
+             found[i].text);
+    json_array_append_new(list, json_pack("{s:s, s:b, s:s}", "name", found[i].name, "ok",
+                                          (int)found[i].is_ok, "text", found[i].text));
+  }
+  if (!options->json) {
+    json_decref(list);
+    return is_ok ? FT_EXIT_OK : FT_EXIT_FAILED;
+  }
+  char signature[FT_HASH_TEXT + 1];
+  ft_hash_text(&s->target.signature, signature);
+  ft_cli_print_json(json_pack("{s:b, s:s, s:s, s:s, s:o}", "ok", (int)is_ok, "target",
+                              s->target.name, "device", s->target.device, "signature",
+                              signature, "findings", list));
+  return is_ok ? FT_EXIT_OK : FT_EXIT_FAILED;
+}
+
+static int examine(ft_cli_context *c) {
+  static void (*const checks[])(ft_session *, finding *) = {
+      check_compilers, check_store, check_cache, check_worker, check_huge_pages};
+  enum { COUNT = sizeof checks / sizeof *checks };
+  finding found[COUNT];
+  if (!c->options.json)
+    printf("target %s: %s, %u threads, %s\n", c->session.target.name,
+           c->session.target.device, c->session.target.threads, c->session.target.isa);
+  for (int i = 0; i < COUNT; i++) checks[i](&c->session, &found[i]);
+  return report(&c->options, &c->session, found, COUNT);
+}
+
+int ft_verb_doctor(int argc, char **argv) {
+  ft_cli_context c = {0};
+  int code = ft_cli_parse("doctor", "store cache json", false, argc, argv, &c.options);
+  if (code >= 0) return code;
+  code = ft_cli_open(&c);
+  if (code < 0) code = examine(&c);
+  ft_cli_close(&c);
+  return code;
+}

@@ -1,0 +1,57 @@
+// endtoend - whole plans, run against each other: partitions become plans, plans become
+// programs, an interleaved comparison decides which one is served.
+#ifndef FT_DAEMON_ENDTOEND_H
+#define FT_DAEMON_ENDTOEND_H
+
+#include "daemon/session.h"
+
+// One of the four plans, ready to run. Two kinds may share one plan (same hash): then
+// |same_as| names the first of them, and only that one is run.
+typedef struct ft_contender {
+  bool is_present;  // false: the strategy found no complete partition, see |absence|
+  ft_plan_kind same_as;
+  ft_plan plan;
+  const ft_module *module;  // [group_count]
+  ft_program program;
+  const char *absence;
+} ft_contender;
+
+// Builds each group of |plan| alone and fills entry, hashes, launch shape and facts.
+// A kernel that does not build is INTERNAL: it was built before.
+FT_MUST_CHECK ft_status ft_plan_build(ft_session *session, ft_plan *plan, ft_arena *arena,
+                                      const ft_module **out_module, ft_error *error);
+
+// The contenders from a search's partitions, with programs over |input|.
+FT_MUST_CHECK ft_status ft_contenders_make(ft_session *session,
+                                           const ft_search_result *search,
+                                           const ft_graph *graph, const ft_tensor *input,
+                                           ft_arena *arena,
+                                           ft_contender out[FT_PLAN_KINDS],
+                                           ft_error *error);
+
+// Runs each distinct contender once and compares it with the reference; one that is
+// wrong or fails is taken out (is_present = false, |absence| says why).
+FT_MUST_CHECK ft_status ft_contenders_check(ft_session *session, const ft_graph *graph,
+                                            const ft_tensor *input, uint64_t seed,
+                                            ft_arena *arena,
+                                            ft_contender contender[FT_PLAN_KINDS],
+                                            ft_error *error);
+
+typedef struct ft_decision {
+  ft_plan_kind served;
+  double sign_p;                 // served against unfused
+  ft_time time[FT_PLAN_KINDS];   // samples 0: not run
+  ft_compare_result comparison;  // of the distinct contenders, in order of kind
+  uint32_t distinct;
+  ft_plan_kind column[FT_PLAN_KINDS];  // which contender each column of comparison is
+} ft_decision;
+
+// Interleaved rounds for at most |limit_ns|. The fastest median is served when it beats
+// unfused by more than 1 % with p < 0.05; else unfused is.
+FT_MUST_CHECK ft_status ft_contenders_decide(ft_session *session,
+                                             const ft_contender contender[FT_PLAN_KINDS],
+                                             uint64_t limit_ns, uint64_t seed,
+                                             ft_arena *arena, ft_decision *out,
+                                             ft_error *error);
+
+#endif

@@ -1,0 +1,96 @@
+#include "daemon/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/measured_runner.h"
+#include "measure/cpu_target.h"
+
+static const char *default_cache_folder(ft_arena *arena) {
+  const char *set = getenv("FUSETUNE_CACHE");
+  if (set && *set) return set;
+  const char *cache = getenv("XDG_CACHE_HOME");
+  if (cache && *cache) return ft_arena_printf(arena, "%s/fusetune", cache);
+  const char *home = getenv("HOME");
+  return ft_arena_printf(arena, "%s/.cache/fusetune", home && *home ? home : "/tmp");
+}
+
+static ft_status probe_target(ft_session *s, ft_error *error) {
+  FT_TRY(ft_cpu_target_probe(s->arena, &s->target, error));
+  FT_TRY(
+      ft_compilers_find(s->arena, s->target.compiler, &s->target.compiler_count, error));
+  if (s->target.compiler_count == 0)
+    FT_FAIL(error, FT_UNAVAILABLE,
+            "no C compiler found in PATH: install clang or gcc, or set FUSETUNE_CC");
+  return ft_target_seal(&s->target, error);
+}
+
+static ft_status open_rooms(ft_session *s, const ft_session_options *options,
+                            ft_error *error) {
+  const ft_allocator *heap = ft_allocator_system();
+  s->store_path =
+      options->store_path ? options->store_path : ft_store_default_path(s->arena);
+  s->cache_folder =
+      options->cache_folder ? options->cache_folder : default_cache_folder(s->arena);
+  FT_OOM_IF(!s->store_path || !s->cache_folder, error);
+  FT_TRY(probe_target(s, error));
+  FT_TRY(ft_store_open(s->store_path, heap, &s->store, error));
+  ft_codegen_options codegen = {.cache_folder = s->cache_folder,
+                                .jobs = options->jobs,
+                                .test_tactics = options->test_tactics};
+  FT_TRY(ft_codegen_create(&codegen, &s->target, heap, &s->codegen, error));
+  s->builder = ft_codegen_builder(s->codegen);
+  ft_runner_options runner = {.worker_argv = options->worker_argv, .stop = options->stop};
+  return ft_cpu_runner_create(&runner, &s->target, heap, &s->runner, error);
+}
+
+ft_status ft_session_open(const ft_session_options *options, ft_session *out,
+                          ft_error *error) {
+  memset(out, 0, sizeof *out);
+  out->arena = ft_arena_create(ft_allocator_system());
+  FT_OOM_IF(!out->arena, error);
+  out->stop = options->stop;
+  return open_rooms(out, options, error);
+}
+
+void ft_session_close(ft_session *s) {
+  ft_cpu_runner_destroy(s->runner);
+  ft_codegen_destroy(s->codegen);
+  ft_store_close(s->store);
+  ft_arena_destroy(s->arena);
+  memset(s, 0, sizeof *s);
+}
+
+ft_status ft_model_load(const char *path, const ft_import_options *options,
+                        ft_arena *arena, ft_model *out, ft_error *error) {
+  memset(out, 0, sizeof *out);
+  out->path = path;
+  return ft_import_onnx(path, options, arena, &out->graph, &out->report, error);
+}
+
+const char *ft_plan_kind_text(ft_plan_kind kind) {
+  static const char *const text[] = {"tuned", "unfused", "primitive", "greedy"};
+  return text[kind];
+}
+
+const char *ft_plan_kind_strategy(ft_plan_kind kind) {
+  static const char *const text[] = {"ideals", "unfused", "primitive",
+                                     "horizontal-vertical"};
+  return text[kind];
+}
+
+ft_status ft_session_query(ft_session *s, const ft_model *model, ft_arena *arena,
+                           ft_answer *out, ft_error *error) {
+  memset(out, 0, sizeof *out);
+  const char *body;
+  FT_TRY(ft_store_served_plan(s->store, model->graph, &s->target, arena, &body, error));
+  ft_plan *plan = FT_NEW(arena, ft_plan);
+  FT_OOM_IF(!plan, error);
+  FT_TRY(ft_plan_parse(body, model->graph, &s->target, arena, plan, error));
+  out->model = model->path;
+  out->graph = model->graph;
+  out->plan = plan;
+  out->match = "exact";
+  return FT_OK;
+}

@@ -1,0 +1,128 @@
+// session - one tuning run wired together: the only place that knows every room.
+//
+// Invariants:
+//  1. A trial is written to the store, pending, before it runs; its outcome after. What
+//     the store knows is not run again, unless it was interrupted.
+//  2. Only this session's runner touches the device while the session is open.
+//  3. search sees the builder and this session's runner, never the store.
+//  4. A plan is saved as served only after it ran end to end, was compared with the
+//     reference, and beat unfused in the interleaved comparison; else unfused is served.
+#ifndef FT_DAEMON_SESSION_H
+#define FT_DAEMON_SESSION_H
+
+#include <jansson.h>
+
+#include "codegen/codegen.h"
+#include "db/store.h"
+#include "graph/import.h"
+#include "graph/plan.h"
+#include "measure/runner.h"
+#include "search/search.h"
+
+typedef struct ft_session_options {
+  const char *store_path;  // NULL: ft_store_default_path
+  const char *
+      cache_folder;  // NULL: $FUSETUNE_CACHE, $XDG_CACHE_HOME/fusetune, ~/.cache/fusetune
+  const char *const *worker_argv;  // NULL: this executable's hidden verb
+  bool test_tactics;
+  uint32_t jobs;             // compiler processes; 0: cores
+  const volatile int *stop;  // non-zero: save and leave with FT_INTERRUPTED
+} ft_session_options;
+
+typedef struct ft_session {
+  ft_arena *arena;  // lives as long as the session
+  ft_target target;
+  ft_store *store;
+  int64_t target_id;
+  ft_codegen *codegen;
+  ft_builder builder;
+  ft_cpu_runner *runner;
+  const char *store_path, *cache_folder;
+  const volatile int *stop;
+} ft_session;
+
+// Probes the target "cpu", opens the store, starts nothing yet. Close in any case.
+FT_MUST_CHECK ft_status ft_session_open(const ft_session_options *options,
+                                        ft_session *out, ft_error *error);
+void ft_session_close(ft_session *session);
+
+typedef struct ft_model {
+  const char *path;
+  ft_graph *graph;
+  ft_import_report report;
+} ft_model;
+FT_MUST_CHECK ft_status ft_model_load(const char *path, const ft_import_options *options,
+                                      ft_arena *arena, ft_model *out, ft_error *error);
+
+typedef struct ft_tune_options {
+  uint64_t limit_ns;    // whole run; 0: one minute
+  uint32_t max_trials;  // 0: none
+  uint32_t window, span;
+  uint64_t seed;
+  void (*progress)(void *ctx, const ft_search_progress *progress);
+  void *progress_ctx;
+} ft_tune_options;
+
+// The four plans that are compared end to end, in this order everywhere.
+typedef enum ft_plan_kind {
+  FT_PLAN_TUNED,
+  FT_PLAN_UNFUSED,
+  FT_PLAN_PRIMITIVE,
+  FT_PLAN_GREEDY,
+  FT_PLAN_KINDS
+} ft_plan_kind;
+const char *ft_plan_kind_text(ft_plan_kind kind);      // the store's role
+const char *ft_plan_kind_strategy(ft_plan_kind kind);  // the name in strategies.def
+
+// What `tune`, `query` and `explain` answer.
+typedef struct ft_answer {
+  const char *model;
+  const ft_graph *graph;
+  const ft_plan *plan;  // the served one
+  const char *match;    // "exact"
+  // Only after a tuning run:
+  bool is_tuned;        // the members below hold
+  ft_plan_kind served;  // which plan won
+  double sign_p;        // paired sign test, served against unfused; 1 when unfused won
+  uint32_t trials, new_trials;        // candidates asked for; those really run
+  uint32_t failed[FT_OUTCOME_COUNT];  // trials per outcome
+  const ft_search_result *search;
+} ft_answer;
+
+// Searches, compares end to end, stores the plans, serves the winner. On FT_INTERRUPTED
+// everything measured is saved; *out is not filled.
+FT_MUST_CHECK ft_status ft_session_tune(ft_session *session, const ft_model *model,
+                                        const ft_tune_options *options, ft_arena *arena,
+                                        ft_answer *out, ft_error *error);
+
+// The stored plan for this very model, dims and target; NOT_FOUND says what is there
+// instead. Measures nothing, writes nothing.
+FT_MUST_CHECK ft_status ft_session_query(ft_session *session, const ft_model *model,
+                                         ft_arena *arena, ft_answer *out,
+                                         ft_error *error);
+
+// The answer as `--json` prints it (new reference; NULL: out of memory).
+json_t *ft_answer_json(const ft_answer *answer);
+
+typedef struct ft_verified_output {
+  const char *name;
+  ft_shape shape;
+  ft_comparison comparison;
+} ft_verified_output;
+
+typedef struct ft_run_result {
+  bool is_verified;    // every output within tolerance
+  bool is_plan_tuned;  // false: no stored plan, the unfused default was run
+  ft_outcome outcome;
+  char failure[256];
+  uint32_t output_count;
+  const ft_verified_output *output;
+} ft_run_result;
+
+// Runs the stored plan (or, without one, one kernel per operator with default schedules)
+// on seeded inputs, once, and compares with the double-precision reference.
+FT_MUST_CHECK ft_status ft_session_verify(ft_session *session, const ft_model *model,
+                                          uint64_t seed, ft_arena *arena,
+                                          ft_run_result *out, ft_error *error);
+
+#endif

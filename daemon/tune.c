@@ -1,0 +1,223 @@
+// One tuning run: search, compare end to end, decide, store.
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "daemon/endtoend.h"
+#include "daemon/measured_runner.h"
+#include "daemon/session.h"
+#include "graph/inputs.h"
+
+static const uint64_t default_limit_ns = 60000000000u;
+
+typedef struct tuning {
+  ft_session *session;
+  const ft_model *model;
+  ft_tune_options options;
+  ft_arena *arena;
+  uint64_t started_ns;
+  int64_t binding_id, run_id;
+  ft_search_result *search;
+  ft_contender *contender;
+  ft_decision *decision;
+} tuning;
+
+static uint64_t left_ns(const tuning *t) {
+  uint64_t used = ft_clock_ns() - t->started_ns;
+  return used < t->options.limit_ns ? t->options.limit_ns - used : 0;
+}
+
+static const char *request_json(const tuning *t) {
+  json_t *o =
+      json_pack("{s:s, s:s, s:I, s:I, s:i, s:i}", "model", t->model->path, "dims",
+                t->model->graph->dims_json, "limit_ns", (json_int_t)t->options.limit_ns,
+                "seed", (json_int_t)t->options.seed, "window", (int)t->options.window,
+                "span", (int)t->options.span);
+  char *text = o ? json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+  const char *copy = text ? ft_arena_strdup(t->arena, text) : NULL;
+  free(text);
+  json_decref(o);
+  return copy;
+}
+
+static ft_status begin(tuning *t, ft_error *error) {
+  ft_session *s = t->session;
+  int64_t graph_id;
+  FT_TRY(ft_store_target(s->store, &s->target, &s->target_id, error));
+  FT_TRY(ft_store_graph(s->store, t->model->graph, &graph_id, &t->binding_id, error));
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  const char *request = request_json(t);
+  FT_OOM_IF(!request, error);
+  ft_run_record run = {.binding_id = t->binding_id,
+                       .target_id = s->target_id,
+                       .request = request,
+                       .seed = t->options.seed,
+                       .version = FT_VERSION,
+                       .host = host};
+  return ft_store_run_begin(s->store, &run, &t->run_id, error);
+}
+
+// A fifth of the budget, at least a second, is kept for the end-to-end comparison.
+static uint64_t search_limit_ns(const tuning *t) {
+  uint64_t whole = t->options.limit_ns, keep = whole / 5;
+  if (keep < 1000000000u) keep = 1000000000u;
+  uint64_t left = left_ns(t);
+  return left > keep ? left - keep : 1;
+}
+
+// A trial may take a two-hundredth of the budget: some hundred candidates fit into it.
+static uint64_t trial_limit_ns(const tuning *t) {
+  uint64_t limit = t->options.limit_ns / 200;
+  if (limit < 20000000u) return 20000000u;
+  return limit < 2000000000u ? limit : 2000000000u;
+}
+
+static ft_status search(tuning *t, ft_measured_runner *measured, ft_error *error) {
+  ft_cpu_runner_limit_trials(t->session->runner, trial_limit_ns(t));
+  ft_runner table = ft_measured_runner_table(measured);
+  ft_search_options options = {.window = t->options.window,
+                               .span = t->options.span,
+                               .limit_ns = search_limit_ns(t),
+                               .max_trials = t->options.max_trials,
+                               .seed = t->options.seed,
+                               .progress = t->options.progress,
+                               .progress_ctx = t->options.progress_ctx};
+  ft_status status =
+      ft_search_run(t->model->graph, &t->session->target, &t->session->builder, &table,
+                    &options, t->arena, t->search, error);
+  ft_cpu_runner_limit_trials(t->session->runner, 0);
+  return status;
+}
+
+static ft_status compare(tuning *t, ft_error *error) {
+  const ft_graph *graph = t->model->graph;
+  ft_tensor *input = FT_NEW_ARRAY(t->arena, ft_tensor, graph->input_count);
+  FT_OOM_IF(!input, error);
+  FT_TRY(ft_graph_random_inputs(graph, t->options.seed, t->arena, input, error));
+  FT_TRY(ft_contenders_make(t->session, t->search, graph, input, t->arena, t->contender,
+                            error));
+  FT_TRY(ft_contenders_check(t->session, graph, input, t->options.seed, t->arena,
+                             t->contender, error));
+  uint64_t limit = left_ns(t);
+  if (limit < 500000000u) limit = 500000000u;
+  return ft_contenders_decide(t->session, t->contender, limit, t->options.seed, t->arena,
+                              t->decision, error);
+}
+
+static void set_times(tuning *t) {
+  const ft_time *time = t->decision->time;
+  uint64_t now = ft_clock_unix_ns();
+  for (int kind = 0; kind < FT_PLAN_KINDS; kind++) {
+    ft_plan_times *times = &t->contender[kind].plan.times;
+    times->tuned = time[t->decision->served];
+    times->unfused = time[FT_PLAN_UNFUSED];
+    times->primitive = time[FT_PLAN_PRIMITIVE];
+    times->greedy = time[FT_PLAN_GREEDY];
+    times->measured_at = now;
+  }
+}
+
+static ft_status candidate_ids(tuning *t, const ft_plan *plan, int64_t **out,
+                               ft_error *error) {
+  ft_session *s = t->session;
+  *out = FT_NEW_ARRAY(t->arena, int64_t, plan->group_count);
+  FT_OOM_IF(!*out, error);
+  for (uint32_t i = 0; i < plan->group_count; i++) {
+    ft_candidate c = {.workload = &plan->group[i].workload,
+                      .target = &s->target,
+                      .tactic = plan->group[i].tactic,
+                      .schedule = plan->group[i].schedule};
+    FT_TRY(ft_store_candidate(s->store, &c, s->target_id, FT_CODEGEN_VERSION, &(*out)[i],
+                              error));
+  }
+  return FT_OK;
+}
+
+static ft_status save_plans(tuning *t, ft_error *error) {
+  int64_t plan_id[FT_PLAN_KINDS] = {0}, column_id[FT_PLAN_KINDS];
+  for (int kind = 0; kind < FT_PLAN_KINDS; kind++) {
+    const ft_contender *c = &t->contender[kind];
+    if (!c->is_present) continue;
+    int64_t *ids;
+    FT_TRY(candidate_ids(t, &c->plan, &ids, error));
+    ft_plan_record record = {.run_id = t->run_id,
+                             .binding_id = t->binding_id,
+                             .target_id = t->session->target_id,
+                             .role = ft_plan_kind_text((ft_plan_kind)kind),
+                             .is_served = (ft_plan_kind)kind == t->decision->served,
+                             .candidate_id = ids};
+    FT_TRY(
+        ft_store_plan_save(t->session->store, &c->plan, &record, &plan_id[kind], error));
+  }
+  for (uint32_t i = 0; i < t->decision->distinct; i++)
+    column_id[i] = plan_id[t->decision->column[i]];
+  const ft_compare_result *r = &t->decision->comparison;
+  return ft_store_comparison_save(t->session->store, t->run_id, column_id,
+                                  t->decision->distinct, r->rounds, r->time_ns, r->flags,
+                                  error);
+}
+
+static ft_status save_refusals(tuning *t, ft_error *error) {
+  for (uint32_t i = 0; i < t->search->refusal_count; i++) {
+    const ft_refusal *r = &t->search->refusal[i];
+    FT_TRY(ft_store_refusal_save(t->session->store, t->run_id, r->producer, r->consumer,
+                                 r->rule, r->detail, error));
+  }
+  return FT_OK;
+}
+
+static ft_status run(tuning *t, ft_measured_runner *measured, ft_error *error) {
+  FT_TRY(search(t, measured, error));
+  FT_TRY(compare(t, error));
+  set_times(t);
+  FT_TRY(save_plans(t, error));
+  return save_refusals(t, error);
+}
+
+static void fill_answer(const tuning *t, const ft_measured_runner *measured,
+                        ft_answer *out) {
+  *out = (ft_answer){.model = t->model->path,
+                     .graph = t->model->graph,
+                     .plan = &t->contender[t->decision->served].plan,
+                     .match = "exact",
+                     .is_tuned = true,
+                     .served = t->decision->served,
+                     .sign_p = t->decision->sign_p,
+                     .trials = measured->asked,
+                     .new_trials = measured->ran,
+                     .search = t->search};
+  memcpy(out->failed, measured->outcome, sizeof out->failed);
+}
+
+ft_status ft_session_tune(ft_session *session, const ft_model *model,
+                          const ft_tune_options *options, ft_arena *arena, ft_answer *out,
+                          ft_error *error) {
+  memset(out, 0, sizeof *out);
+  tuning t = {.session = session,
+              .model = model,
+              .options = *options,
+              .arena = arena,
+              .started_ns = ft_clock_ns(),
+              .search = FT_NEW(arena, ft_search_result),
+              .contender = FT_NEW_ARRAY(arena, ft_contender, FT_PLAN_KINDS),
+              .decision = FT_NEW(arena, ft_decision)};
+  FT_OOM_IF(!t.search || !t.contender || !t.decision, error);
+  if (t.options.limit_ns == 0) t.options.limit_ns = default_limit_ns;
+  FT_TRY(begin(&t, error));
+  ft_measured_runner measured;
+  ft_status status =
+      ft_measured_runner_init(session, t.run_id, t.options.seed, &measured, error);
+  if (status == FT_OK) status = run(&t, &measured, error);
+  const char *reason = status == FT_OK            ? t.search->stop_reason
+                       : status == FT_INTERRUPTED ? "interrupted"
+                                                  : "failed";
+  ft_error end_error;
+  ft_status ended = ft_store_run_end(session->store, t.run_id, reason, &end_error);
+  if (status == FT_OK && ended != FT_OK && error) *error = end_error;
+  if (status == FT_OK) fill_answer(&t, &measured, out);
+  ft_measured_runner_fini(&measured);
+  return status == FT_OK ? ended : status;
+}

@@ -1,0 +1,265 @@
+#include "search/catalog.h"
+
+#include <math.h>
+#include <string.h>
+
+// A unique workload: legal (a group) or not (a reason).
+typedef struct verdict {
+  ft_workload workload;  // only hash and encoding are kept for illegal ones
+  uint32_t group;
+  const char *reason;
+} verdict;
+
+typedef struct judged {
+  ft_set set;
+  uint32_t verdict;
+} judged;
+
+struct ft_catalog_table {
+  judged *judged;
+  size_t judged_count, judged_capacity;
+  uint32_t *set_slot, set_mask;
+  verdict *verdict;
+  size_t verdict_count, verdict_capacity;
+  uint32_t *hash_slot, hash_mask;
+};
+typedef struct ft_catalog_table table;
+
+ft_status ft_catalog_create(const ft_graph *graph, const ft_target *target,
+                            const ft_builder *builder, ft_arena *result, ft_arena *work,
+                            ft_arena *scratch, ft_catalog *out, ft_error *error) {
+  *out = (ft_catalog){.graph = graph,
+                      .target = target,
+                      .builder = builder,
+                      .result = result,
+                      .work = work,
+                      .scratch = scratch,
+                      .table = FT_NEW(work, table)};
+  FT_OOM_IF(!out->table, error);
+  return FT_OK;
+}
+
+// ---- two tables of indices -----------------------------------------------------
+
+static uint32_t find_set(const table *t, ft_set set) {
+  uint32_t at = (uint32_t)ft_set_hash(set) & t->set_mask;
+  while (t->set_slot[at] != FT_NONE && !ft_set_equal(t->judged[t->set_slot[at]].set, set))
+    at = (at + 1) & t->set_mask;
+  return at;
+}
+
+static uint32_t hash_start(const ft_hash *hash) {
+  uint32_t word;
+  memcpy(&word, hash->byte, sizeof word);
+  return word;
+}
+
+static uint32_t find_workload(const table *t, const ft_workload *workload) {
+  uint32_t at = hash_start(&workload->hash) & t->hash_mask;
+  for (; t->hash_slot[at] != FT_NONE; at = (at + 1) & t->hash_mask) {
+    const ft_workload *other = &t->verdict[t->hash_slot[at]].workload;
+    if (!ft_hash_equal(&other->hash, &workload->hash)) continue;
+    FT_ASSERT(ft_workload_equal(other, workload));  // or SHA-256 is broken
+    break;
+  }
+  return at;
+}
+
+static uint32_t *free_slots(ft_arena *arena, uint32_t size) {
+  uint32_t *slot = FT_NEW_ARRAY(arena, uint32_t, size);
+  if (slot) memset(slot, 0xff, size * sizeof *slot);
+  return slot;
+}
+
+static ft_status make_room(ft_catalog *c, ft_error *error) {
+  table *t = c->table;
+  if (!t->set_slot || t->judged_count * 2 > t->set_mask) {
+    uint32_t size = t->set_slot ? (t->set_mask + 1) * 2 : 256;
+    t->set_slot = free_slots(c->work, size);
+    FT_OOM_IF(!t->set_slot, error);
+    t->set_mask = size - 1;
+    for (uint32_t i = 0; i < t->judged_count; i++)
+      t->set_slot[find_set(t, t->judged[i].set)] = i;
+  }
+  if (!t->hash_slot || t->verdict_count * 2 > t->hash_mask) {
+    uint32_t size = t->hash_slot ? (t->hash_mask + 1) * 2 : 256;
+    t->hash_slot = free_slots(c->work, size);
+    FT_OOM_IF(!t->hash_slot, error);
+    t->hash_mask = size - 1;
+    for (uint32_t i = 0; i < t->verdict_count; i++)
+      t->hash_slot[find_workload(t, &t->verdict[i].workload)] = i;
+  }
+  return FT_OK;
+}
+
+// ---- judging -------------------------------------------------------------------
+
+static ft_status make_workload(const ft_graph *graph, ft_set set, ft_arena *arena,
+                               ft_workload *out, ft_error *error) {
+  uint32_t primitive[FT_SET_SPREAD];
+  uint32_t count = ft_set_list(set, primitive);
+  ft_group group;
+  FT_TRY(ft_group_make(graph, primitive, count, arena, &group, error));
+  return ft_workload_make(&group, arena, out, error);
+}
+
+static ft_status add_group(ft_catalog *c, ft_set set, const char *const *tactic,
+                           uint32_t tactics, ft_error *error) {
+  ft_workload *workload = FT_NEW(c->result, ft_workload);
+  FT_OOM_IF(!workload, error);
+  FT_TRY(make_workload(c->graph, set, c->result, workload, error));
+  FT_OOM_IF(FT_GROW(c->work, &c->group, c->group_count, &c->group_capacity), error);
+  ft_catalog_group *group = &c->group[c->group_count++];
+  *group = (ft_catalog_group){.workload = workload,
+                              .primitives = ft_set_count(set),
+                              .tactic_count = tactics,
+                              .trial.outcome = FT_OUTCOME_PENDING,
+                              .cost_ns = INFINITY};
+  memcpy(group->tactic, tactic, tactics * sizeof *tactic);
+  return FT_OK;
+}
+
+static ft_status ask(ft_catalog *c, ft_set set, const ft_workload *workload, verdict *out,
+                     ft_error *error) {
+  const char *tactic[FT_CATALOG_TACTICS], *reason = NULL;
+  uint32_t tactics = c->builder->match(c->builder->self, workload, c->scratch, tactic,
+                                       FT_CATALOG_TACTICS, &reason);
+  if (tactics > FT_CATALOG_TACTICS) tactics = FT_CATALOG_TACTICS;
+  *out = (verdict){.group = FT_NONE, .reason = ""};
+  if (tactics) {
+    FT_TRY(add_group(c, set, tactic, tactics, error));
+    out->group = (uint32_t)c->group_count - 1;
+    out->workload = *c->group[out->group].workload;
+    return FT_OK;
+  }
+  out->workload =
+      (ft_workload){.hash = workload->hash, .encoding_bytes = workload->encoding_bytes};
+  out->workload.encoding =
+      ft_arena_memdup(c->work, workload->encoding, workload->encoding_bytes);
+  out->reason = ft_arena_strdup(c->result, reason ? reason : "no tactic takes it");
+  FT_OOM_IF(!out->workload.encoding || !out->reason, error);
+  return FT_OK;
+}
+
+static ft_status judge(ft_catalog *c, ft_set set, uint32_t *out_verdict,
+                       ft_error *error) {
+  table *t = c->table;
+  ft_workload workload;
+  ft_arena_reset(c->scratch);
+  FT_TRY(make_workload(c->graph, set, c->scratch, &workload, error));
+  uint32_t at = find_workload(t, &workload);
+  if (t->hash_slot[at] == FT_NONE) {
+    FT_OOM_IF(FT_GROW(c->work, &t->verdict, t->verdict_count, &t->verdict_capacity),
+              error);
+    FT_TRY(ask(c, set, &workload, &t->verdict[t->verdict_count], error));
+    t->hash_slot[at] = (uint32_t)t->verdict_count++;
+  }
+  *out_verdict = t->hash_slot[at];
+  uint32_t group = t->verdict[*out_verdict].group;
+  if (group == FT_NONE) return FT_OK;
+  c->legal_sets++;
+  c->group[group].instances++;
+  return FT_OK;
+}
+
+ft_status ft_catalog_judge(ft_catalog *c, ft_set set, uint32_t *out_group,
+                           const char **out_reason, ft_error *error) {
+  table *t = c->table;
+  FT_TRY(make_room(c, error));
+  uint32_t at = find_set(t, set);
+  if (t->set_slot[at] == FT_NONE) {
+    uint32_t found;
+    FT_TRY(judge(c, set, &found, error));
+    FT_OOM_IF(FT_GROW(c->work, &t->judged, t->judged_count, &t->judged_capacity), error);
+    t->judged[t->judged_count] = (judged){set, found};
+    t->set_slot[at] = (uint32_t)t->judged_count++;
+  }
+  const verdict *v = &t->verdict[t->judged[t->set_slot[at]].verdict];
+  *out_group = v->group;
+  if (out_reason) *out_reason = v->reason;
+  return FT_OK;
+}
+
+// ---- candidates and trials -----------------------------------------------------
+
+typedef struct space {
+  ft_schedule *schedule;
+  uint32_t count;
+} space;
+
+// One schedule of each tactic in turn, so that every tactic's default comes early.
+static void interleave(const ft_catalog *c, const ft_catalog_group *group,
+                       const space *of, ft_candidate *out) {
+  uint32_t at = 0;
+  for (uint32_t rank = 0; at < group->space; rank++)
+    for (uint32_t i = 0; i < group->tactic_count; i++) {
+      if (rank >= of[i].count) continue;
+      out[at++] = (ft_candidate){.workload = group->workload,
+                                 .target = c->target,
+                                 .tactic = group->tactic[i],
+                                 .schedule = of[i].schedule[rank]};
+    }
+}
+
+ft_status ft_catalog_open(ft_catalog *c, uint32_t index, ft_error *error) {
+  ft_catalog_group *group = &c->group[index];
+  if (group->is_open) return FT_OK;
+  ft_arena_reset(c->scratch);
+  space of[FT_CATALOG_TACTICS] = {{0}};
+  group->space = 0;
+  for (uint32_t i = 0; i < group->tactic_count; i++) {
+    FT_TRY(c->builder->space(c->builder->self, group->workload, group->tactic[i],
+                             c->target, c->scratch, &of[i].schedule, &of[i].count,
+                             error));
+    group->space += of[i].count;
+  }
+  ft_candidate *candidate = FT_NEW_ARRAY(c->work, ft_candidate, group->space);
+  FT_OOM_IF(!candidate, error);
+  interleave(c, group, of, candidate);
+  group->candidate = candidate;
+  group->is_open = true;
+  return FT_OK;
+}
+
+static ft_status keep_trial(const ft_trial *trial, ft_arena *arena, ft_trial *out,
+                            ft_error *error) {
+  uint32_t count = trial->sample_ns ? trial->sample_count : 0;
+  ft_trial copy = *trial;
+  copy.sample_count = count;
+  copy.sample_ns = ft_arena_memdup(arena, trial->sample_ns, count * sizeof(uint64_t));
+  copy.sample_flags = trial->sample_flags
+                          ? ft_arena_memdup(arena, trial->sample_flags, count)
+                          : ft_arena_alloc(arena, count);
+  copy.worst = ft_arena_strdup(arena, trial->worst ? trial->worst : "");
+  copy.error = ft_arena_strdup(arena, trial->error ? trial->error : "");
+  copy.env = ft_arena_strdup(arena, trial->env ? trial->env : "");
+  FT_OOM_IF(
+      !copy.sample_ns || !copy.sample_flags || !copy.worst || !copy.error || !copy.env,
+      error);
+  *out = copy;
+  return FT_OK;
+}
+
+ft_status ft_catalog_record(ft_catalog *c, uint32_t index, uint32_t candidate,
+                            const ft_trial *trial, ft_error *error) {
+  ft_catalog_group *group = &c->group[index];
+  FT_ASSERT(candidate < group->next && group->tried < group->next);
+  group->tried++;
+  bool is_ok = trial->outcome == FT_OUTCOME_OK && trial->time.median_ns > 0;
+  if (!is_ok && group->is_measured) return FT_OK;
+  if (is_ok && (double)trial->time.median_ns >= group->cost_ns) return FT_OK;
+  FT_TRY(keep_trial(trial, c->result, &group->trial, error));
+  if (!is_ok) return FT_OK;
+  group->is_measured = true;
+  group->best = candidate;
+  group->cost_ns = (double)trial->time.median_ns;
+  return FT_OK;
+}
+
+bool ft_catalog_is_spent(const ft_catalog_group *group) {
+  return group->is_open && group->tried == group->space;
+}
+
+double ft_catalog_bound_ns(const ft_catalog_group *group) {
+  return group->is_measured || ft_catalog_is_spent(group) ? group->cost_ns : 0;
+}

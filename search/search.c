@@ -1,0 +1,262 @@
+#include "search/search.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/strbuf.h"
+#include "search/run.h"
+#include "search/tuning.h"
+
+// ---- before the loop -----------------------------------------------------------
+
+static ft_search_options with_defaults(const ft_search_options *options) {
+  ft_search_options o = *options;
+  if (!o.window) o.window = 16;
+  if (!o.span || o.span > FT_SET_SPREAD) o.span = FT_SET_SPREAD;
+  if (!o.batch) o.batch = 32;
+  if (!o.allocator) o.allocator = ft_allocator_system();
+  return o;
+}
+
+static void describe_refused(const ft_graph *graph, uint32_t primitive,
+                             const char *reason, ft_strbuf *text) {
+  const ft_primitive *p = &graph->primitive[primitive];
+  const ft_operator *op = &graph->operator_[p->op_index];
+  ft_strbuf_printf(text, "%s%s of %s %s: %s", text->length ? "; " : "",
+                   ft_op_describe(p->op)->name, op->type, op->name, reason);
+}
+
+// Without this a search cannot end: every ideal must have a way on.
+static ft_status check_singletons(ft_run *run, ft_error *error) {
+  ft_strbuf text = ft_strbuf_init(run->work);
+  uint32_t refused = 0;
+  for (uint32_t i = 0; i < run->dag.count; i++) {
+    uint32_t group;
+    const char *reason;
+    FT_TRY(ft_catalog_judge(&run->catalog, (ft_set){i, 1}, &group, &reason, error));
+    if (group != FT_NONE) continue;
+    refused++;
+    describe_refused(run->graph, i, reason, &text);
+  }
+  FT_OOM_IF(text.failed, error);
+  if (refused)
+    FT_FAIL(error, FT_INVALID_ARGUMENT, "%u primitives have no tactic: %s", refused,
+            text.text);
+  return FT_OK;
+}
+
+// The operators as imported, each at its first primitive.
+static ft_status list_operators(ft_run *run, uint64_t **out, ft_error *error) {
+  uint64_t *whole = FT_NEW_ARRAY(run->work, uint64_t, run->dag.count);
+  FT_OOM_IF(!whole, error);
+  for (uint32_t i = 0; i < run->graph->operator_count; i++) {
+    const ft_operator *op = &run->graph->operator_[i];
+    if (!op->count || op->count > FT_SET_SPREAD) continue;
+    whole[op->first] = op->count == 64 ? UINT64_MAX : (1ull << op->count) - 1;
+  }
+  *out = whole;
+  return FT_OK;
+}
+
+static ft_status judge_lattice(ft_run *run, ft_error *error) {
+  const ft_lattice *lattice = &run->lattice;
+  uint32_t *group = FT_NEW_ARRAY(run->work, uint32_t, lattice->set_count);
+  FT_OOM_IF(!group, error);
+  for (uint32_t i = 0; i < lattice->set_count; i++)
+    FT_TRY(ft_catalog_judge(&run->catalog, lattice->set[i], &group[i], NULL, error));
+  run->land.group_of_set = group;
+  return FT_OK;
+}
+
+static ft_status enumerate(ft_run *run, ft_error *error) {
+  const ft_search_options *o = &run->options;
+  ft_lattice_limits limits = ft_lattice_default_limits(o->window, o->span);
+  uint64_t *whole;
+  FT_TRY(ft_dag_of_graph(run->graph, run->work, &run->dag, error));
+  FT_TRY(ft_catalog_create(run->graph, run->target, run->builder, run->result, run->work,
+                           run->question, &run->catalog, error));
+  FT_TRY(check_singletons(run, error));
+  FT_TRY(list_operators(run, &whole, error));
+  FT_TRY(ft_lattice_make(&run->dag, whole, &limits, o->allocator, run->work,
+                         &run->lattice, error));
+  run->land = (ft_landscape){.graph = run->graph,
+                             .dag = &run->dag,
+                             .lattice = &run->lattice,
+                             .catalog = &run->catalog,
+                             .window = o->window,
+                             .span = run->lattice.ideals.span};
+  return judge_lattice(run, error);
+}
+
+// ---- solving -------------------------------------------------------------------
+
+ft_status ft_run_price(ft_run *run, const ft_division *division, ft_path_cost *out,
+                       ft_error *error) {
+  *out = (ft_path_cost){0};
+  for (uint32_t i = 0; i < division->count; i++) {
+    uint32_t group;
+    FT_TRY(ft_catalog_judge(&run->catalog, division->set[i], &group, NULL, error));
+    FT_ASSERT(group != FT_NONE);
+    *out = ft_path_add(*out, run->catalog.group[group].cost_ns);
+  }
+  return FT_OK;
+}
+
+static ft_status keep_division(ft_run *run, const ft_division *from, ft_division *out,
+                               ft_error *error) {
+  size_t bytes = from->count * sizeof *from->set;
+  *out = (ft_division){from->count, ft_arena_memdup(run->work, from->set, bytes),
+                       ft_arena_strdup(run->work, from->note)};
+  FT_OOM_IF(!out->set || !out->note, error);
+  return FT_OK;
+}
+
+// Takes |division| when it costs less than the best so far.
+static ft_status challenge(ft_run *run, ft_contender *contender,
+                           const ft_division *division, ft_error *error) {
+  ft_path_cost cost;
+  FT_TRY(ft_run_price(run, division, &cost, error));
+  if (contender->best.set && !ft_path_is_less(cost, contender->cost)) return FT_OK;
+  contender->cost = cost;
+  return keep_division(run, division, &contender->best, error);
+}
+
+static ft_status solve_one(ft_run *run, uint32_t strategy, ft_error *error) {
+  ft_contender *contender = &run->contender[strategy];
+  FT_TRY(
+      ft_strategies[strategy].divide(&run->land, run->round, &contender->latest, error));
+  if (!contender->first.set)
+    FT_TRY(keep_division(run, &contender->latest, &contender->first, error));
+  if (contender->best.set)
+    FT_TRY(ft_run_price(run, &contender->best, &contender->cost, error));
+  FT_TRY(challenge(run, contender, &contender->first, error));
+  return challenge(run, contender, &contender->latest, error);
+}
+
+static ft_status solve(ft_run *run, ft_error *error) {
+  ft_arena_reset(run->round);
+  for (uint32_t i = 0; i < FT_STRATEGY_COUNT; i++) FT_TRY(solve_one(run, i, error));
+  // The answer is never worse than what it has to beat.
+  for (uint32_t i = 0; i < FT_STRATEGY_COUNT; i++)
+    FT_TRY(challenge(run, &run->contender[FT_STRATEGY_ideals], &run->contender[i].best,
+                     error));
+  return FT_OK;
+}
+
+// ---- measuring -----------------------------------------------------------------
+
+static ft_status rank_division(ft_run *run, const ft_division *division, uint8_t rank,
+                               uint8_t *of_group, ft_error *error) {
+  for (uint32_t i = 0; i < division->count; i++) {
+    uint32_t group;
+    FT_TRY(ft_catalog_judge(&run->catalog, division->set[i], &group, NULL, error));
+    FT_ASSERT(group != FT_NONE);
+    if (rank < of_group[group]) of_group[group] = rank;
+  }
+  return FT_OK;
+}
+
+static ft_status make_hints(ft_run *run, ft_tuning_hints *out, ft_error *error) {
+  size_t groups = run->catalog.group_count;
+  uint8_t *rank = FT_NEW_ARRAY(run->round, uint8_t, groups);
+  uint8_t *path = FT_NEW_ARRAY(run->round, uint8_t, groups);
+  bool *is_on_path = FT_NEW_ARRAY(run->round, bool, groups);
+  FT_OOM_IF(!rank || !path || !is_on_path, error);
+  memset(rank, UINT8_MAX, groups);
+  memset(path, UINT8_MAX, groups);
+  for (uint8_t i = 0; i < FT_STRATEGY_COUNT; i++) {
+    const ft_contender *c = &run->contender[i];
+    if (ft_strategies[i].is_tuned) FT_TRY(rank_division(run, &c->best, i, path, error));
+    if (!ft_strategies[i].is_baseline) continue;
+    FT_TRY(rank_division(run, &c->first, i, rank, error));
+    FT_TRY(rank_division(run, &c->best, i, rank, error));
+    FT_TRY(rank_division(run, &c->latest, i, rank, error));
+  }
+  for (size_t i = 0; i < groups; i++) is_on_path[i] = path[i] != UINT8_MAX;
+  ft_path_cost best = run->contender[FT_STRATEGY_ideals].cost;
+  *out = (ft_tuning_hints){rank, is_on_path, best.missing ? INFINITY : best.ns};
+  return FT_OK;
+}
+
+static ft_status measure(ft_run *run, ft_error *error) {
+  uint32_t room = ft_budget_room(&run->budget, ft_clock_ns(), run->options.batch), count;
+  ft_tuning_hints hints;
+  ft_pick *pick = FT_NEW_ARRAY(run->round, ft_pick, room);
+  FT_OOM_IF(!pick, error);
+  FT_TRY(make_hints(run, &hints, error));
+  FT_TRY(ft_tuning_pick(&run->land, &hints, room, run->round, pick, &count, error));
+  if (!count) return FT_OK;
+  return ft_tuning_measure(&run->catalog, run->runner, pick, count, run->round,
+                           &run->budget, error);
+}
+
+static void tell(const ft_run *run, const char *phase) {
+  if (!run->options.progress) return;
+  ft_path_cost best = run->contender[FT_STRATEGY_ideals].cost;
+  ft_search_progress p = {.phase = phase,
+                          .groups = run->catalog.legal_sets,
+                          .unique = (uint32_t)run->catalog.group_count,
+                          .best_additive_ns = best.missing ? 0 : best.ns,
+                          .elapsed_ns = ft_clock_ns() - run->budget.start_ns,
+                          .limit_ns = run->options.limit_ns};
+  for (size_t i = 0; i < run->catalog.group_count; i++) {
+    p.measured += run->catalog.group[i].is_measured;
+    p.trials += run->catalog.group[i].tried;
+    p.candidates += run->catalog.group[i].space;
+  }
+  run->options.progress(run->options.progress_ctx, &p);
+}
+
+static const char *reason_to_stop(const ft_run *run) {
+  if (!ft_tuning_has_work(&run->catalog)) return "complete";
+  return ft_budget_stop(&run->budget, ft_clock_ns());
+}
+
+// ---- the loop ------------------------------------------------------------------
+
+// Confirming the groups of the best path with fresh samples belongs after the loop; as
+// the runner may answer from a store, it is the session that asks for it.
+static ft_status search(ft_run *run, ft_search_result *out, ft_error *error) {
+  FT_TRY(enumerate(run, error));
+  FT_TRY(solve(run, error));
+  tell(run, "groups");
+  ft_status status = FT_OK;
+  while (status == FT_OK && !(run->stop_reason = reason_to_stop(run))) {
+    status = measure(run, error);
+    if (status != FT_OK && status != FT_INTERRUPTED) return status;
+    FT_TRY(solve(run, error));
+    tell(run, "measure");
+  }
+  if (status == FT_INTERRUPTED) run->stop_reason = "interrupted";
+  FT_TRY(ft_run_report(run, out, error));
+  return status;
+}
+
+ft_status ft_search_run(const ft_graph *graph, const ft_target *target,
+                        const ft_builder *builder, const ft_runner *runner,
+                        const ft_search_options *options, ft_arena *arena,
+                        ft_search_result *out, ft_error *error) {
+  *out = (ft_search_result){.stop_reason = "failed"};
+  ft_run run = {.graph = graph,
+                .target = target,
+                .builder = builder,
+                .runner = runner,
+                .options = with_defaults(options),
+                .result = arena};
+  run.budget = (ft_budget){.start_ns = ft_clock_ns(),
+                           .limit_ns = run.options.limit_ns,
+                           .max_trials = run.options.max_trials};
+  run.work = ft_arena_create(run.options.allocator);
+  run.question = ft_arena_create(run.options.allocator);
+  run.round = ft_arena_create(run.options.allocator);
+  ft_status status;
+  if (run.work && run.question && run.round)
+    status = search(&run, out, error);
+  else
+    status = ft_error_set(error, FT_OUT_OF_MEMORY, "out of memory in %s", __func__);
+  ft_arena_destroy(run.round);
+  ft_arena_destroy(run.question);
+  ft_arena_destroy(run.work);
+  return status;
+}

@@ -1,0 +1,118 @@
+// Exit codes, streams and shapes of the answers. Compiles no kernels.
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/file.h"
+#include "tests/support/command.h"
+#include "tests/support/onnx_writer.h"
+
+static test_command fusetune(const char *a, const char *b, const char *c, const char *d) {
+  const char *argv[] = {FT_BINARY_DIR "/fusetune", a, b, c, d, NULL};
+  char store[256], cache[256];
+  snprintf(store, sizeof store, "FUSETUNE_STORE=%s/store.db", test_folder());
+  snprintf(cache, sizeof cache, "FUSETUNE_CACHE=%s/cache", test_folder());
+  const char *environment[] = {store, cache, NULL};
+  return test_command_run(argv, environment, 60, 0);
+}
+
+static const char *model(const char *op, const char *dims) {
+  static char path[256];
+  ft_arena *arena = ft_arena_create(ft_allocator_system());
+  onnx_file f = onnx_begin(arena, 13);
+  onnx_input(&f, "x", ONNX_FLOAT, dims);
+  onnx_output(&f, "y", ONNX_FLOAT, dims);
+  onnx_node(&f, op, "x", "y", NULL);
+  ft_strbuf bytes = onnx_end(&f);
+  snprintf(path, sizeof path, "%s/m.onnx", test_folder());
+  ft_error error;
+  cr_assert_eq(ft_file_write(path, bytes.text, bytes.length, &error), FT_OK);
+  ft_arena_destroy(arena);
+  return path;
+}
+
+Test(cli, no_verb_and_a_wrong_verb_are_usage_errors) {
+  test_command c = fusetune(NULL, NULL, NULL, NULL);
+  cr_assert_eq(c.exit_code, 2);
+  cr_assert(strstr(c.err, "usage:"));
+  test_command_free(&c);
+  c = fusetune("tunee", NULL, NULL, NULL);
+  cr_assert_eq(c.exit_code, 2);
+  cr_assert(strstr(c.err, "no verb 'tunee'"));
+  test_command_free(&c);
+}
+
+Test(cli, help_goes_to_stdout_and_names_each_option_of_the_verb) {
+  static const char *const verbs[] = {"tune", "query", "explain", "run", "doctor"};
+  for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+    test_command c = fusetune(verbs[i], "--help", NULL, NULL);
+    cr_assert_eq(c.exit_code, 0, "%s", verbs[i]);
+    cr_assert(strstr(c.out, "--json") && strstr(c.out, "--store"), "%s", verbs[i]);
+    cr_assert_str_empty(c.err);
+    test_command_free(&c);
+  }
+}
+
+Test(cli, a_bad_option_value_names_the_option) {
+  test_command c = fusetune("tune", "--time", "soon", model("Relu", "4"));
+  cr_assert_eq(c.exit_code, 2);
+  cr_assert(strstr(c.err, "--time"), "%s", c.err);
+  test_command_free(&c);
+  c = fusetune("tune", "--dim", "N", model("Relu", "4"));
+  cr_assert_eq(c.exit_code, 2);
+  cr_assert(strstr(c.err, "--dim"), "%s", c.err);
+  test_command_free(&c);
+}
+
+Test(cli, a_missing_file_and_a_missing_plan_are_not_found) {
+  test_command c = fusetune("query", "/nonexistent/m.onnx", NULL, NULL);
+  cr_assert_eq(c.exit_code, 3, "%d %s", c.exit_code, c.err);
+  cr_assert(strstr(c.err, "/nonexistent/m.onnx"));
+  test_command_free(&c);
+  c = fusetune("query", model("Relu", "4"), NULL, NULL);
+  cr_assert_eq(c.exit_code, 3, "%s", c.err);
+  test_command_free(&c);
+}
+
+Test(cli, an_unsupported_operator_is_refused_with_the_list_as_json) {
+  test_command c = fusetune("tune", "--json", model("NonMaxSuppression", "4"), NULL);
+  cr_assert_eq(c.exit_code, 4, "%s", c.err);
+  json_t *o = json_loads(c.out, 0, NULL);
+  cr_assert_not_null(o, "%s", c.out);
+  json_t *error = json_object_get(o, "error");
+  json_t *list = json_object_get(error, "unsupported");
+  cr_assert_eq(json_array_size(list), 1);
+  json_t *first = json_array_get(list, 0);
+  cr_assert_str_eq(json_string_value(json_object_get(first, "op")), "NonMaxSuppression");
+  cr_assert_str_eq(json_string_value(json_object_get(first, "node")), "n_y");
+  cr_assert_eq(json_integer_value(json_object_get(first, "opset")), 13);
+  json_decref(o);
+  test_command_free(&c);
+}
+
+Test(cli, unbound_dims_are_listed_by_name) {
+  test_command c = fusetune("tune", model("Relu", "batch,seq,8"), NULL, NULL);
+  cr_assert_eq(c.exit_code, 2, "%d %s", c.exit_code, c.err);
+  cr_assert(strstr(c.err, "batch") && strstr(c.err, "seq") && strstr(c.err, "--dim"),
+            "%s", c.err);
+  test_command_free(&c);
+}
+
+Test(cli, version_prints_every_field_of_the_key) {
+  static const char *const fields[] = {"fusetune ", "codegen ",  "abi ",   "device ",
+                                       "isa ",      "threads ",  "cache ", "compiler ",
+                                       "driver ",   "numerics ", "power ", "signature "};
+  test_command c = fusetune("--version", NULL, NULL, NULL);
+  cr_assert_eq(c.exit_code, 0, "%s", c.err);
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    cr_assert(strstr(c.out, fields[i]), "no '%s' in:\n%s", fields[i], c.out);
+  test_command_free(&c);
+}
+
+Test(cli, a_file_that_is_not_onnx_is_refused_by_name) {
+  test_command c = fusetune("tune", "/bin/sh", NULL, NULL);
+  cr_assert_eq(c.exit_code, 4, "%d %s", c.exit_code, c.err);
+  cr_assert(strstr(c.err, "/bin/sh"), "%s", c.err);
+  test_command_free(&c);
+}

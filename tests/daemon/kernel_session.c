@@ -1,0 +1,226 @@
+// Whole tuning runs in process, on small models. Compiles kernels, so release only.
+#include <criterion/criterion.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/file.h"
+#include "daemon/session.h"
+#include "tests/support/command.h"
+#include "tests/support/onnx_writer.h"
+
+static const char *const worker[] = {FT_BINARY_DIR "/fusetune", "worker", NULL};
+
+typedef struct fixture {
+  ft_arena *arena;
+  ft_session session;
+  ft_model model;
+  volatile int stop;
+  uint32_t stop_after;  // trials; 0: never
+} fixture;
+
+static void write_model(const char *path, const ft_strbuf *bytes) {
+  ft_error error;
+  cr_assert_eq(ft_file_write(path, bytes->text, bytes->length, &error), FT_OK, "%s",
+               error.text);
+}
+
+// bias + GELU (erf form) + residual, [37, 48].
+static ft_strbuf bias_gelu(ft_arena *arena) {
+  onnx_file f = onnx_begin(arena, 13);
+  float bias[48];
+  for (int i = 0; i < 48; i++) bias[i] = (float)(i % 7) * 0.1f - 0.3f;
+  onnx_input(&f, "x", ONNX_FLOAT, "N,48");
+  onnx_input(&f, "r", ONNX_FLOAT, "N,48");
+  onnx_output(&f, "y", ONNX_FLOAT, "N,48");
+  onnx_floats(&f, "b", "48", bias, 48);
+  onnx_scalar(&f, "sqrt2", 1.41421356f);
+  onnx_scalar(&f, "one", 1.0f);
+  onnx_scalar(&f, "half", 0.5f);
+  onnx_node(&f, "Add", "x,b", "a", NULL);
+  onnx_node(&f, "Div", "a,sqrt2", "d", NULL);
+  onnx_node(&f, "Erf", "d", "e", NULL);
+  onnx_node(&f, "Add", "e,one", "p", NULL);
+  onnx_node(&f, "Mul", "a,p", "m", NULL);
+  onnx_node(&f, "Mul", "m,half", "g", NULL);
+  onnx_node(&f, "Add", "g,r", "y", NULL);
+  return onnx_end(&f);
+}
+
+// One operator: one group, so that each planted fault is tried once.
+static ft_strbuf relu(ft_arena *arena) {
+  onnx_file f = onnx_begin(arena, 13);
+  onnx_input(&f, "x", ONNX_FLOAT, "N,50");
+  onnx_output(&f, "y", ONNX_FLOAT, "N,50");
+  onnx_node(&f, "Relu", "x", "y", NULL);
+  return onnx_end(&f);
+}
+
+static fixture open_fixture(const char *store, bool test_tactics) {
+  fixture f = {.arena = ft_arena_create(ft_allocator_system())};
+  ft_error error;
+  char path[256];
+  snprintf(path, sizeof path, "%s/model.onnx", test_folder());
+  ft_strbuf bytes = test_tactics ? relu(f.arena) : bias_gelu(f.arena);
+  write_model(path, &bytes);
+  ft_dim_binding dim = {"N", 37};
+  ft_import_options import = {.dim_count = 1, .dim = &dim};
+  cr_assert_eq(
+      ft_model_load(ft_arena_strdup(f.arena, path), &import, f.arena, &f.model, &error),
+      FT_OK, "%s", error.text);
+  ft_session_options options = {
+      .store_path = ft_arena_printf(f.arena, "%s/%s", test_folder(), store),
+      .cache_folder = ft_arena_printf(f.arena, "%s/cache", test_folder()),
+      .worker_argv = worker,
+      .test_tactics = test_tactics};
+  cr_assert_eq(ft_session_open(&options, &f.session, &error), FT_OK, "%s", error.text);
+  return f;
+}
+
+static void close_fixture(fixture *f) {
+  ft_session_close(&f->session);
+  ft_arena_destroy(f->arena);
+}
+
+static ft_answer tune(fixture *f, const ft_tune_options *options) {
+  ft_answer answer;
+  ft_error error;
+  ft_status status =
+      ft_session_tune(&f->session, &f->model, options, f->arena, &answer, &error);
+  cr_assert_eq(status, FT_OK, "%s", error.text);
+  return answer;
+}
+
+static int64_t sql_number(const char *path, const char *sql) {
+  sqlite3 *db;
+  sqlite3_stmt *statement;
+  cr_assert_eq(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+  cr_assert_eq(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK, "%s", sql);
+  cr_assert_eq(sqlite3_step(statement), SQLITE_ROW);
+  int64_t value = sqlite3_column_int64(statement, 0);
+  sqlite3_finalize(statement);
+  sqlite3_close(db);
+  return value;
+}
+
+static const ft_tune_options short_run = {.limit_ns = 60000000000u};
+
+static char *answer_text(const ft_answer *answer) {
+  json_t *o = ft_answer_json(answer);
+  char *text = json_dumps(o, JSON_SORT_KEYS | JSON_COMPACT);
+  json_decref(o);
+  return text;
+}
+
+Test(daemon_session, a_rerun_measures_nothing_and_query_answers_the_same_bytes,
+     .timeout = 120) {
+  fixture f = open_fixture("a.db", false);
+  ft_answer first = tune(&f, &short_run);
+  cr_assert_str_eq(first.search->stop_reason, "complete");
+  cr_assert_gt(first.new_trials, 0);
+  cr_assert_eq(first.plan->times.gap, 0);
+  ft_answer again = tune(&f, &short_run);
+  cr_assert_eq(again.new_trials, 0, "%u trials ran again", again.new_trials);
+
+  ft_answer one, two;
+  ft_error error;
+  cr_assert_eq(ft_session_query(&f.session, &f.model, f.arena, &one, &error), FT_OK, "%s",
+               error.text);
+  cr_assert_eq(ft_session_query(&f.session, &f.model, f.arena, &two, &error), FT_OK);
+  char *a = answer_text(&one), *b = answer_text(&two);
+  cr_assert_str_eq(a, b);
+  cr_assert(ft_hash_equal(&one.plan->hash, &again.plan->hash));
+  free(a);
+  free(b);
+  close_fixture(&f);
+}
+
+Test(daemon_session, every_accepted_candidate_was_compared_with_the_reference,
+     .timeout = 120) {
+  fixture f = open_fixture("b.db", false);
+  (void)tune(&f, &short_run);
+  const char *path = f.session.store_path;
+  cr_assert_gt(sql_number(path, "select count(*) from trial where outcome='ok'"), 0);
+  cr_assert_eq(sql_number(path,
+                          "select count(*) from trial where outcome in ('ok','beaten') "
+                          "and (max_error_ratio is null or max_error_ratio > 1)"),
+               0);
+  cr_assert_eq(sql_number(path, "select count(*) from trial where outcome='pending'"), 0);
+  cr_assert_eq(sql_number(path, "select count(*) from plan where served=1"), 1);
+  cr_assert_gt(sql_number(path, "select count(*) from comparison"), 0);
+  close_fixture(&f);
+}
+
+Test(daemon_session, kernels_that_misbehave_are_outcomes_and_are_not_tried_again,
+     .timeout = 300) {
+  fixture f = open_fixture("c.db", true);
+  ft_answer first = tune(&f, &short_run);
+  const char *path = f.session.store_path;
+  static const char *const outcomes[] = {"crash", "timeout", "wrong_result",
+                                         "compile_error", "launch_error"};
+  for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++) {
+    char sql[128];
+    snprintf(sql, sizeof sql, "select count(*) from trial where outcome='%s'",
+             outcomes[i]);
+    cr_assert_gt(sql_number(path, sql), 0, "no %s", outcomes[i]);
+  }
+  cr_assert_gt(sql_number(path, "select count(*) from quarantine"), 0);
+  cr_assert_gt(first.plan->group_count, 0);
+  ft_answer again = tune(&f, &short_run);
+  cr_assert_eq(again.new_trials, 0, "%u trials ran again", again.new_trials);
+  close_fixture(&f);
+}
+
+static void stop_early(void *ctx, const ft_search_progress *progress) {
+  fixture *f = ctx;
+  if (progress->trials >= f->stop_after) f->stop = 1;
+}
+
+Test(daemon_session, an_interrupted_run_blames_nobody_and_a_rerun_resumes,
+     .timeout = 120) {
+  fixture f = open_fixture("d.db", false);
+  f.session.stop = &f.stop;
+  f.stop_after = 1;
+  ft_tune_options options = short_run;
+  options.progress = stop_early;
+  options.progress_ctx = &f;
+  ft_answer answer;
+  ft_error error;
+  cr_assert_eq(ft_session_tune(&f.session, &f.model, &options, f.arena, &answer, &error),
+               FT_INTERRUPTED, "%s", error.text);
+  const char *path = f.session.store_path;
+  cr_assert_eq(sql_number(path, "select count(*) from trial where outcome='pending'"), 0);
+  cr_assert_eq(sql_number(path, "select count(*) from quarantine"), 0);
+  int64_t kept = sql_number(path, "select count(*) from trial where outcome='ok'");
+  cr_assert_eq(
+      sql_number(path, "select count(*) from run where stop_reason='interrupted'"), 1);
+  f.stop = 0;
+  ft_answer resumed = tune(&f, &short_run);
+  cr_assert_geq(resumed.trials - resumed.new_trials, (uint32_t)kept);
+  close_fixture(&f);
+}
+
+Test(daemon_session, the_served_plan_verifies_and_so_does_unfused_without_a_plan,
+     .timeout = 120) {
+  fixture f = open_fixture("e.db", false);
+  ft_run_result result;
+  ft_error error;
+  cr_assert_eq(ft_session_verify(&f.session, &f.model, 1, f.arena, &result, &error),
+               FT_OK, "%s", error.text);
+  cr_assert(result.is_verified && !result.is_plan_tuned, "%s", result.failure);
+  (void)tune(&f, &short_run);
+  cr_assert_eq(ft_session_verify(&f.session, &f.model, 2, f.arena, &result, &error),
+               FT_OK, "%s", error.text);
+  cr_assert(result.is_verified && result.is_plan_tuned, "%s", result.failure);
+  close_fixture(&f);
+}
+
+Test(daemon_session, query_before_tune_says_that_nothing_is_there) {
+  fixture f = open_fixture("f.db", false);
+  ft_answer answer;
+  ft_error error;
+  cr_assert_eq(ft_session_query(&f.session, &f.model, f.arena, &answer, &error),
+               FT_NOT_FOUND);
+  cr_assert_gt(strlen(error.text), 0);
+  close_fixture(&f);
+}
