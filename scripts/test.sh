@@ -59,6 +59,7 @@ check docs scripts/check_docs
 
 if build dev; then suites dev unit; fi
 if build release; then
+  check exports scripts/check_exports build/release
   suites release unit
   suites release kernel
 fi
