@@ -107,6 +107,17 @@ FT_MUST_CHECK ft_status ft_store_served_plan(ft_store *store, const ft_graph *gr
                                              const ft_target *target, ft_arena *arena,
                                              const char **out_body, ft_error *error);
 
+// Why neighbours did not share a kernel, as the run that made the served plan found it;
+// ordered, at most 4,096; strings in |arena|. None when there is no served plan.
+typedef struct ft_refusal_record {
+  uint32_t producer, consumer;  // primitives
+  const char *rule, *detail;
+} ft_refusal_record;
+FT_MUST_CHECK ft_status ft_store_served_refusals(ft_store *store, const ft_graph *graph,
+                                                 const ft_target *target, ft_arena *arena,
+                                                 ft_refusal_record **out,
+                                                 uint32_t *out_count, ft_error *error);
+
 // Adds an artifact (zlib-compressed); kind "source", "cubin", "so", "log"; at most 1 GiB.
 // Same bytes: no-op.
 FT_MUST_CHECK ft_status ft_store_artifact(ft_store *store, const char *kind,

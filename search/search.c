@@ -210,24 +210,51 @@ static void tell(const ft_run *run, const char *phase) {
 
 // ---- confirming ------------------------------------------------------------------
 
-// Groups of the partitions that are tuned, measured but not yet confirmed.
+static ft_status add_unconfirmed(ft_run *run, const ft_set *set, uint32_t sets,
+                                 uint8_t *seen, uint32_t *out, uint32_t *out_count,
+                                 ft_error *error) {
+  for (uint32_t k = 0; k < sets; k++) {
+    uint32_t group;
+    FT_TRY(ft_catalog_judge(&run->catalog, set[k], &group, NULL, error));
+    const ft_catalog_group *g = &run->catalog.group[group];
+    if (seen[group]++ || !g->is_measured || g->is_confirmed) continue;
+    out[(*out_count)++] = group;
+  }
+  return FT_OK;
+}
+
+// The path if every unconfirmed group were as fast as the low end of its interval: the
+// first look at a group on it may have been unlucky.
+static ft_status solve_hopefully(ft_run *run, ft_path *out, ft_error *error) {
+  size_t groups = run->catalog.group_count;
+  double *cost_ns = FT_NEW_ARRAY(run->round, double, groups);
+  FT_OOM_IF(!cost_ns, error);
+  for (size_t i = 0; i < groups; i++) {
+    const ft_catalog_group *g = &run->catalog.group[i];
+    cost_ns[i] =
+        g->is_measured && !g->is_confirmed ? (double)g->trial.time.low_ns : g->cost_ns;
+  }
+  ft_priced_lattice priced = {run->land.lattice, run->land.group_of_set, cost_ns};
+  return ft_path_solve(&priced, run->round, out, error);
+}
+
+// Measured but not yet confirmed groups of the answer, and, while there is time, of the
+// other partitions and of what could still become the answer.
 static ft_status list_unconfirmed(ft_run *run, bool only_answer, uint32_t *out,
                                   uint32_t *out_count, ft_error *error) {
   uint8_t *seen = FT_NEW_ARRAY(run->round, uint8_t, run->catalog.group_count);
   FT_OOM_IF(!seen, error);
   *out_count = 0;
   for (uint32_t i = 0; i < FT_STRATEGY_COUNT; i++) {
-    if (only_answer && i != FT_STRATEGY_ideals) continue;
     const ft_division *best = &run->contender[i].best;
-    for (uint32_t k = 0; k < best->count; k++) {
-      uint32_t group;
-      FT_TRY(ft_catalog_judge(&run->catalog, best->set[k], &group, NULL, error));
-      const ft_catalog_group *g = &run->catalog.group[group];
-      if (seen[group]++ || !g->is_measured || g->is_confirmed) continue;
-      out[(*out_count)++] = group;
-    }
+    if (only_answer && i != FT_STRATEGY_ideals) continue;
+    FT_TRY(add_unconfirmed(run, best->set, best->count, seen, out, out_count, error));
   }
-  return FT_OK;
+  if (only_answer) return FT_OK;
+  ft_path hopeful;
+  FT_TRY(solve_hopefully(run, &hopeful, error));
+  return add_unconfirmed(run, hopeful.set, hopeful.set_count, seen, out, out_count,
+                         error);
 }
 
 static ft_status confirm_groups(ft_run *run, const uint32_t *group, uint32_t count,

@@ -26,6 +26,8 @@ typedef struct fake {
   bool fail_defaults;        // every first schedule crashes
   bool fail_pairs;           // groups of two never work
   uint32_t interrupt_after;  // trials; 0: never
+  uint64_t bad_luck_ns;      // first looks at groups of several are this much too slow,
+                             // with an interval that reaches down to the truth
   uint64_t luck_ns;          // first looks at groups of several are this much too fast
   bool fail_confirmations;   // of groups with more than one primitive
   bool empty_spaces;         // of groups with more than one primitive
@@ -130,8 +132,10 @@ static inline void fake_trial(fake *f, const ft_measure_request *request, ft_tri
   }
   if (f->trials < 4096) f->asked[f->trials] = c->workload->group.primitive_count;
   f->trials++;
+  uint64_t low_ns = ns;
+  if (c->workload->group.primitive_count > 1) ns += f->bad_luck_ns;
   *out = (ft_trial){.outcome = FT_OUTCOME_OK,
-                    .time = {ns, ns, ns, 5},
+                    .time = {ns, low_ns, ns, 5},
                     .worst = "",
                     .error = "",
                     .env = "{}"};

@@ -56,3 +56,13 @@ Test(search_confirm, a_group_that_crashes_the_second_time_is_out) {
   cr_assert(answer(&r)->is_complete);
   cr_assert_eq(answer(&r)->partition.group_count, graph->primitive_count);
 }
+
+Test(search_confirm, an_unlucky_first_look_does_not_lose) {
+  const ft_graph *graph = layers(arena, 2);
+  fake f = {.seed = 3, .bad_luck_ns = 1000000}, honest = {.seed = 3};
+  ft_search_result unlucky, right;
+  search_ok(&f, graph, &CONFIRMED, arena, &unlucky);
+  search_ok(&honest, graph, &CONFIRMED, arena, &right);
+  cr_assert_eq(answer(&unlucky)->additive_ns, answer(&right)->additive_ns);
+  cr_assert_lt(answer(&unlucky)->partition.group_count, graph->primitive_count);
+}
