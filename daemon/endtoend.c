@@ -40,7 +40,7 @@ static ft_status candidates_of(const ft_plan *plan, ft_arena *arena, ft_candidat
 static ft_status hash_binary(const char *path, ft_arena *arena, ft_hash *out,
                              ft_error *error) {
   ft_bytes bytes;
-  FT_TRY(ft_file_read(path, 256u << 20, arena, &bytes, error));
+  FT_TRY(ft_file_read(path, FT_PLAN_OBJECT_BYTES, arena, &bytes, error));
   *out = ft_hash_bytes(bytes.data, bytes.size);
   return FT_OK;
 }

@@ -16,6 +16,9 @@ typedef struct ft_contender {
   const char *absence;
 } ft_contender;
 
+// The largest shared object of one kernel that is read.
+enum { FT_PLAN_OBJECT_BYTES = 64 << 20 };
+
 // Builds each group of |plan| alone and fills entry, hashes, launch shape and facts.
 // A kernel that does not build is INTERNAL: it was built before.
 FT_MUST_CHECK ft_status ft_plan_build(ft_session *session, ft_plan *plan, ft_arena *arena,

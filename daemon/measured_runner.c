@@ -158,11 +158,12 @@ static void limit_trial(const ft_measured_runner *r, bool is_confirmation) {
 
 // Any time will do for a first look; a confirmation is answered by a time that was taken
 // under as generous a limit.
-static bool is_answered(const ft_measured_runner *r, const ft_known_trial *known,
+static bool is_answered(const ft_measured_runner *r, ft_known_trial *known,
                         bool is_confirmation) {
   if (!known->is_known) return false;
+  known->trial.is_confirmation = known->trial.limit_ns >= limit_of(r, true);
   return !is_confirmation || known->trial.outcome != FT_OUTCOME_OK ||
-         known->trial.limit_ns >= limit_of(r, true);
+         known->trial.is_confirmation;
 }
 
 // One candidate: pending row, run, outcome row. |module| may have failed to build.

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/log.h"
+#include "core/file.h"
 #include "daemon/endtoend.h"
 #include "daemon/measured_runner.h"
 #include "daemon/session.h"
@@ -160,6 +160,20 @@ static ft_status save_plans(tuning *t, ft_error *error) {
                                   error);
 }
 
+// Sources are stored with their trials; whoever runs the plan needs the objects too.
+static ft_status save_binaries(tuning *t, ft_error *error) {
+  const ft_contender *served = &t->contender[t->decision->served];
+  for (uint32_t i = 0; i < served->plan.group_count; i++) {
+    ft_bytes object;
+    ft_hash hash;
+    FT_TRY(ft_file_read(served->module[i].path, FT_PLAN_OBJECT_BYTES, t->arena, &object,
+                        error));
+    FT_TRY(ft_store_artifact(t->session->store, "so", object.data, object.size, &hash,
+                             error));
+  }
+  return FT_OK;
+}
+
 static ft_status save_refusals(tuning *t, ft_error *error) {
   for (uint32_t i = 0; i < t->search->refusal_count; i++) {
     const ft_refusal *r = &t->search->refusal[i];
@@ -173,6 +187,7 @@ static ft_status run(tuning *t, ft_measured_runner *measured, ft_error *error) {
   FT_TRY(search(t, measured, error));
   FT_TRY(compare(t, error));
   set_times(t);
+  FT_TRY(save_binaries(t, error));
   FT_TRY(save_plans(t, error));
   return save_refusals(t, error);
 }

@@ -278,8 +278,8 @@ static ft_status confirm_groups(ft_run *run, const uint32_t *group, uint32_t cou
   return status;
 }
 
-// Each round confirms at least one more group, so there are at most as many rounds as
-// groups. Once the time is up only the answer's own groups are still confirmed.
+// Each round confirms at least one more candidate, so the rounds end. Once the time is up
+// only the answer's own groups are still confirmed.
 static ft_status confirm(ft_run *run, ft_error *error) {
   for (;;) {
     uint32_t *group = FT_NEW_ARRAY(run->round, uint32_t, run->catalog.group_count);
