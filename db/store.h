@@ -57,8 +57,8 @@ typedef struct ft_known_trial {
                         // blaming outcome, of any mode), or it is quarantined
   bool is_quarantined;  // the reason is trial.error; trial.outcome is never OK
   int64_t trial_id;     // 0: never ended here; trial.outcome is PENDING
-  ft_trial trial;  // the OK one with most samples (of equals the latest), else the last;
-                   // strings and samples in |arena|
+  ft_trial trial;  // the OK one with the most generous limit (of equals the latest), else
+                   // the last; strings and samples in |arena|
 } ft_known_trial;
 FT_MUST_CHECK ft_status ft_store_find_trial(ft_store *store, int64_t candidate_id,
                                             const char *mode, ft_arena *arena,

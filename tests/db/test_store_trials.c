@@ -178,15 +178,15 @@ Test(db_store_trials, each_outcome_is_known_or_retried_as_the_design_says) {
   }
 }
 
-// The fastest of many looks is a lucky one: the one with most samples is believed.
-Test(db_store_trials, the_ok_trial_with_most_samples_is_known_of_equals_the_latest) {
+// The fastest of many looks is a lucky one: the longest look is believed.
+Test(db_store_trials, the_ok_trial_of_the_longest_look_is_known_of_equals_the_latest) {
   run_trial(&s, s.candidate_id, FT_OUTCOME_UNSTABLE, 0);
   run_trial(&s, s.candidate_id, FT_OUTCOME_OK, 10);
   int64_t latest = run_trial(&s, s.candidate_id, FT_OUTCOME_OK, 20);
   cr_assert_eq(known(s.candidate_id, "cold").trial_id, latest);
-  ft_trial fewer = trial_of(FT_OUTCOME_OK, 5);
-  fewer.time.samples = 1;
-  end_as(begin(&s, s.candidate_id), &fewer);
+  ft_trial shorter = trial_of(FT_OUTCOME_OK, 5);
+  shorter.limit_ns = 1;
+  end_as(begin(&s, s.candidate_id), &shorter);
   run_trial(&s, s.candidate_id, FT_OUTCOME_INTERRUPTED, 0);
   cr_assert_eq(known(s.candidate_id, "cold").trial_id, latest);
 }
