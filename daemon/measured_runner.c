@@ -14,7 +14,6 @@ enum {
   CONFIRMATION_SAMPLES = 50,
   CONFIRMATION_LOOKS = 5,  // times the limit of a first look
 };
-static const uint64_t reference_limit_ns = 2000000000u;
 
 // Inputs and references of one workload: made once, used for all its candidates.
 struct ft_bench {
@@ -57,7 +56,7 @@ static ft_status bench_inputs(struct ft_bench *bench, const ft_group *group,
 }
 
 static ft_status bench_open(struct ft_bench *bench, const ft_workload *workload,
-                            uint64_t seed, ft_error *error) {
+                            uint64_t seed, uint64_t reference_limit_ns, ft_error *error) {
   if (bench->arena && ft_workload_equal(&bench->workload, workload)) return FT_OK;
   bench_clear(bench);
   bench->arena = ft_arena_create(ft_allocator_system());
@@ -180,7 +179,7 @@ static ft_status run_one(ft_measured_runner *r, const ft_measure_request *reques
   if (module->outcome != FT_OUTCOME_OK) {
     trial = trial_of_failed_build(module);
   } else {
-    FT_TRY(bench_open(r->bench, workload, r->seed, error));
+    FT_TRY(bench_open(r->bench, workload, r->seed, r->trial_limit_ns, error));
     limit_trial(r, request->is_confirmation);
     ft_program program;
     FT_TRY(ft_group_program(&workload->group, module, r->bench->input, r->bench->key,

@@ -186,6 +186,8 @@ static ft_status save_refusals(tuning *t, ft_error *error) {
 static ft_status run(tuning *t, ft_measured_runner *measured, ft_error *error) {
   FT_TRY(search(t, measured, error));
   FT_TRY(compare(t, error));
+  FT_TRY(ft_contenders_finish(t->session, t->decision->served, t->contender, t->arena,
+                              error));
   set_times(t);
   FT_TRY(save_binaries(t, error));
   FT_TRY(save_plans(t, error));
