@@ -86,7 +86,7 @@ void ft_cli_print_refusals(const ft_answer *answer) {
 }
 
 static void print_outcomes(const ft_answer *a) {
-  printf("  trials     %u asked for, %u run now;", a->trials, a->new_trials);
+  printf("  trials     %u asked for, %u run now:", a->trials, a->new_trials);
   for (int i = 0; i < FT_OUTCOME_COUNT; i++)
     if (a->failed[i]) printf(" %s %u", ft_outcome_text((ft_outcome)i), a->failed[i]);
   printf("; search ended: %s\n", a->search->stop_reason);
