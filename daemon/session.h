@@ -78,8 +78,10 @@ const char *ft_plan_kind_strategy(ft_plan_kind kind);  // the name in strategies
 typedef struct ft_answer {
   const char *model;
   const ft_graph *graph;
-  const ft_plan *plan;  // the served one
-  const char *match;    // "exact"
+  const ft_plan *plan;     // the served one
+  const char *match;       // "exact"
+  uint32_t refusal_count;  // why neighbours do not share a kernel; not after a tuning run
+  const ft_refusal_record *refusal;
   // Only after a tuning run:
   bool is_tuned;        // the members below hold
   ft_plan_kind served;  // which plan won

@@ -168,7 +168,7 @@ ft_status ft_session_verify(ft_session *s, const ft_model *model, uint64_t seed,
   ft_plan plan;
   FT_TRY(plan_to_run(s, model, arena, &plan, &out->is_plan_tuned, error));
   const ft_module *module;
-  FT_TRY(ft_plan_build(s, &plan, arena, &module, error));
+  FT_TRY(ft_plan_build(s, &plan, out->is_plan_tuned, arena, &module, error));
   ft_tensor *input = FT_NEW_ARRAY(arena, ft_tensor, graph->input_count);
   void **data = FT_NEW_ARRAY(arena, void *, plan.buffer_count);
   FT_OOM_IF(!input || !data, error);
