@@ -38,6 +38,24 @@ void ft_plane_release(ft_plane *plane) {
   ft_release(ft_allocator_system(), plane->integer);
   plane->value = plane->scale = NULL;
   plane->integer = NULL;
+  if (!plane->bytes) return;
+  ft_release(ft_allocator_system(), plane->bytes);
+  plane->bytes = NULL;
+  plane->tensor.data = NULL;
+}
+
+ft_status ft_plane_create_tensor(ft_dtype dtype, const ft_shape *shape, ft_plane *out,
+                                 ft_error *error) {
+  int overflow = 0;
+  size_t bytes =
+      ft_checked_mul((size_t)ft_shape_elements(shape), ft_dtype_bytes(dtype), &overflow);
+  void *data =
+      overflow ? NULL : ft_allocate(ft_allocator_system(), bytes ? bytes : 1, 64);
+  FT_OOM_IF(!data, error);
+  ft_tensor tensor = {.dtype = dtype, .shape = *shape, .data = data, .bytes = bytes};
+  *out = ft_plane_from_tensor(&tensor);
+  out->bytes = data;
+  return FT_OK;
 }
 
 // ---- reading --------------------------------------------------------------------
@@ -106,4 +124,19 @@ ft_cells ft_plane_read(const ft_plane *plane, int64_t start, size_t count,
   if (plane->integer) cells.integer = plane->integer + start;
   if (plane->scale) cells.scale = plane->scale + start;
   return cells;
+}
+
+ft_status ft_plane_doubt(ft_plane *plane, int64_t start, const double *scale,
+                         size_t count, ft_error *error) {
+  bool any = plane->scale != NULL;
+  for (size_t j = 0; j < count && !any; j++) any = scale[j] > 0;
+  if (!any) return FT_OK;
+  if (!plane->scale) {
+    size_t bytes = (size_t)plane->elements * sizeof *plane->scale;
+    plane->scale = ft_allocate(ft_allocator_system(), bytes, 64);
+    FT_OOM_IF(!plane->scale, error);
+    memset(plane->scale, 0, bytes);
+  }
+  memcpy(plane->scale + start, scale, count * sizeof *scale);
+  return FT_OK;
 }
