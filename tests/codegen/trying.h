@@ -61,8 +61,8 @@ static inline void sprinkle(session *s, ft_tensor *t) {
 
 // The workload of primitives [first, first + count) of |graph|, with inputs and what they
 // give. False when no tactic takes it.
-static inline bool make_case(session *s, const ft_graph *graph, uint32_t first, uint32_t count,
-                      uint64_t seed, test_case *out) {
+static inline bool make_case(session *s, const ft_graph *graph, uint32_t first,
+                             uint32_t count, uint64_t seed, test_case *out) {
   uint32_t *list = FT_NEW_ARRAY(s->arena, uint32_t, count);
   for (uint32_t i = 0; i < count; i++) list[i] = first + i;
   ft_group group;
@@ -115,7 +115,7 @@ static inline ft_candidate draw(session *s, const test_case *c) {
 }
 
 static inline void run_case(session *s, const test_case *c, const ft_candidate *candidate,
-                     const ft_module *module) {
+                            const ft_module *module) {
   const char *schedule = ft_schedule_json(&candidate->schedule, s->arena);
   cr_assert_eq(module->outcome, FT_OUTCOME_OK, "seed %llu %s %s: %s\n%s",
                (unsigned long long)c->seed, candidate->tactic, schedule, module->log,
