@@ -24,7 +24,7 @@ typedef struct anchor {
   ft_affine begin[MAX_LOOPS], end[MAX_LOOPS];
   int64_t extent[MAX_LOOPS];  // at most
   int64_t step[MAX_LOOPS];
-  ft_affine at[MAX_LOOPS];    // this iteration
+  ft_affine at[MAX_LOOPS];  // this iteration
   uint32_t total[FT_MAX_TILE], partial[FT_MAX_TILE];
   uint32_t chunk_loop;  // partial sums end with so many steps of this loop
   int64_t chunk;        // 0: no partial sums

@@ -332,8 +332,7 @@ static void choose_tile(const ft_group *group, ft_loop_section *s, uint32_t tile
 // Each element by itself: the inner dim is none of theirs.
 static ft_status choose_points(const ft_workload *workload, const ft_shape *shape,
                                const ft_loop_choice *choice, ft_arena *arena,
-                               ft_loop_section *s, const char **reason,
-                               ft_error *error) {
+                               ft_loop_section *s, const char **reason, ft_error *error) {
   bool works = false;
   s->domain = domain_of(shape, shape->rank ? shape->rank - 1 : 0);
   s->tile_axis = s->domain.rank - 1;

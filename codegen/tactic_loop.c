@@ -3,8 +3,8 @@
 #include "codegen/nest.h"
 #include "codegen/tactic.h"
 
-static const char *const knobs[] = {"across",  "block", "compiler",
-                                    "threads", "tile",  "vector", NULL};
+static const char *const knobs[] = {"across", "block",  "compiler", "threads",
+                                    "tile",   "vector", NULL};
 
 enum { SMALL_WORK = 1 << 16, TILE = 6 };
 
