@@ -11,7 +11,8 @@ set -euo pipefail
 build=(gcc clang libc6-dev cmake ninja-build pkg-config  # clang and gcc also build kernels
        libjansson-dev libsqlite3-dev zlib1g-dev libmd-dev python3)
 tests=(libcriterion-dev clang-format
-       libclang-rt-14-dev)  # the runtime of ASan and libFuzzer
+       libclang-rt-14-dev   # the runtime of ASan and libFuzzer
+       libonnx-testdata)    # ONNX's own models with inputs and outputs
 
 case "${1:-all}" in
   build) wanted=("${build[@]}") ;;
