@@ -104,25 +104,58 @@ FT_MUST_CHECK ft_status ft_session_query(ft_session *session, const ft_model *mo
 // The answer as `--json` prints it (new reference; NULL: out of memory).
 json_t *ft_answer_json(const ft_answer *answer);
 
-typedef struct ft_verified_output {
+// ---- run --------------------------------------------------------------------------
+typedef struct ft_input_file {
   const char *name;
-  ft_shape shape;
+  ft_tensor tensor;
+} ft_input_file;
+
+// Drawn uniformly from [low, high) in place of the default range.
+typedef struct ft_input_range {
+  const char *name;
+  double low, high;
+} ft_input_range;
+
+typedef struct ft_run_options {
+  uint64_t seed;  // of the inputs that no file gives
+  uint32_t file_count, range_count;
+  const ft_input_file *file;
+  const ft_input_range *range;
+  bool verify;
+} ft_run_options;
+
+typedef enum ft_verify_method {
+  FT_VERIFY_NONE,
+  FT_VERIFY_DENSE,      // each graph output, whole, against the reference of the graph
+  FT_VERIFY_PER_KERNEL  // each kernel on what it really read, sampled when large
+} ft_verify_method;
+const char *ft_verify_method_text(ft_verify_method method);  // "dense", "sampled per kernel"
+
+// One compared tensor: a graph output (dense), or all outputs of one kernel.
+typedef struct ft_verified {
+  const char *name;  // of the output; "kernel 3 (S1): 'a', 'b'"
   ft_comparison comparison;
-} ft_verified_output;
+} ft_verified;
 
 typedef struct ft_run_result {
-  bool is_verified;    // every output within tolerance
   bool is_plan_tuned;  // false: no stored plan, the unfused default was run
   ft_outcome outcome;
   char failure[256];
-  uint32_t output_count;
-  const ft_verified_output *output;
+  uint32_t output_count;      // graph outputs, in order; 0 when the run failed
+  const ft_tensor *output;    // in the arena, or borrowed from inputs and constants
+  ft_verify_method method;
+  bool is_verified;  // all that was compared is within tolerance
+  uint32_t verified_count;
+  const ft_verified *verified;
 } ft_run_result;
 
 // Runs the stored plan (or, without one, one kernel per operator with default schedules)
-// on seeded inputs, once, and compares with the double-precision reference.
-FT_MUST_CHECK ft_status ft_session_verify(ft_session *session, const ft_model *model,
-                                          uint64_t seed, ft_arena *arena,
-                                          ft_run_result *out, ft_error *error);
+// once. Inputs come from files, else from |seed|. With |verify| it is compared with the
+// double-precision reference: of the whole graph when that takes less than about 20 s,
+// else kernel by kernel, each against the reference on the very bytes it read.
+// INVALID_ARGUMENT: a file or range for no input, or of another dtype or shape.
+FT_MUST_CHECK ft_status ft_session_run(ft_session *session, const ft_model *model,
+                                       const ft_run_options *options, ft_arena *arena,
+                                       ft_run_result *out, ft_error *error);
 
 #endif
