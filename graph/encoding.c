@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "graph/attr.h"
+
 void ft_encode_u8(ft_strbuf *out, unsigned value) {
   uint8_t byte = (uint8_t)value;
   ft_strbuf_addn(out, &byte, 1);
@@ -27,12 +29,20 @@ void ft_encode_type(ft_strbuf *out, ft_dtype dtype, const ft_shape *shape) {
   ft_encode_shape(out, shape);
 }
 
+static void encode_signed(ft_strbuf *out, int64_t value) {
+  uint64_t twice = (uint64_t)value << 1;
+  ft_encode_u64(out, value < 0 ? ~twice : twice);
+}
+
 void ft_encode_op(ft_strbuf *out, ft_op op, const ft_attr *attr) {
   encode_text(out, ft_op_describe(op)->name);
   encode_text(out, op == FT_OP_CAST ? ft_dtype_text(attr->to) : "");
   ft_encode_u64(out, attr->axes);
   ft_encode_shape(out, &attr->shape);
   ft_strbuf_addn(out, attr->perm, sizeof attr->perm);
+  int64_t numbers[FT_ATTR_NUMBERS];  // as many as the op's name says
+  int count = ft_attr_numbers(op, attr, numbers);
+  for (int i = 0; i < count; i++) encode_signed(out, numbers[i]);
 }
 
 void ft_encode_tensor(ft_strbuf *out, const ft_tensor *tensor) {

@@ -37,7 +37,13 @@ typedef enum ft_op {
   FT_OP_COUNT
 } ft_op;
 
-typedef enum ft_op_class { FT_CLASS_E, FT_CLASS_I, FT_CLASS_R, FT_CLASS_S, FT_CLASS_M } ft_op_class;
+typedef enum ft_op_class {
+  FT_CLASS_E,
+  FT_CLASS_I,
+  FT_CLASS_R,
+  FT_CLASS_S,
+  FT_CLASS_M
+} ft_op_class;
 
 typedef struct ft_op_info {
   const char *name;
@@ -84,8 +90,8 @@ typedef struct ft_primitive {
   ft_attr attr;
   uint32_t input_count;
   const uint32_t *input;  // value indices (may be views), in the graph's arena
-  uint32_t output;    // value index (a root)
-  uint32_t op_index;  // the operator it belongs to
+  uint32_t output;        // value index (a root)
+  uint32_t op_index;      // the operator it belongs to
 } ft_primitive;
 
 typedef struct ft_operator {

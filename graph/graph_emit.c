@@ -1,13 +1,14 @@
 // ft_graph_emit: infer, drop identities, find the equal one, fold, append.
 #include <string.h>
 
+#include "graph/attr.h"
 #include "graph/builder.h"
 #include "graph/fold.h"
 
 typedef struct emission {
   ft_op op;
-  ft_attr attr;       // canonical
-  uint32_t input[3];  // a copy: callers may pass &value as input and as out_value
+  ft_attr attr;  // canonical
+  const uint32_t *input;
   uint32_t count;
   ft_dtype dtype;
   ft_shape shape;
@@ -24,7 +25,13 @@ static bool keeps_order(const ft_shape *in, const uint8_t *perm) {
   return true;
 }
 
-// True when the result is the input's elements in their order: a view at most.
+static bool slices_all(const ft_shape *in, const emission *e) {
+  bool forward = ft_shape_equal(&e->shape, in);
+  for (int i = 0; forward && i < in->rank; i++) forward = e->attr.step[i] > 0;
+  return forward;
+}
+
+// True when the result is the first input's elements in their order: a view at most.
 static bool is_identity(const ft_graph *graph, const emission *e) {
   const ft_value *in = &graph->value[e->input[0]];
   switch (e->op) {
@@ -36,23 +43,21 @@ static bool is_identity(const ft_graph *graph, const emission *e) {
       return keeps_order(&in->shape, e->attr.perm);
     case FT_OP_BROADCAST:
       return ft_shape_elements(&e->shape) == ft_shape_elements(&in->shape);
+    case FT_OP_SLICE:
+      return slices_all(&in->shape, e);
+    case FT_OP_CONCAT:
+      return e->count == 1;
+    case FT_OP_PAD:
+      return ft_shape_equal(&e->shape, &in->shape);
     default:
       return ft_op_describe(e->op)->class == FT_CLASS_R && e->attr.axes == 0;
   }
 }
 
-static bool same_attr(const ft_attr *a, const ft_attr *b) {
-  return a->to == b->to && a->axes == b->axes && ft_shape_equal(&a->shape, &b->shape) &&
-         memcmp(a->perm, b->perm, sizeof a->perm) == 0;
-}
-
 static uint64_t hash_emission(const emission *e) {
   uint64_t hash = ft_hash64(FT_HASH64_SEED, &e->op, sizeof e->op);
   hash = ft_hash64(hash, e->input, e->count * sizeof e->input[0]);
-  hash = ft_hash64(hash, &e->attr.to, sizeof e->attr.to);
-  hash = ft_hash64(hash, &e->attr.axes, sizeof e->attr.axes);
-  hash = ft_hash64(hash, e->attr.shape.dim, sizeof e->attr.shape.dim);
-  return ft_hash64(hash, e->attr.perm, sizeof e->attr.perm);
+  return ft_attr_hash(hash, e->op, &e->attr);
 }
 
 static bool same_primitive(const ft_graph *graph, uint32_t value, const void *key) {
@@ -60,7 +65,8 @@ static bool same_primitive(const ft_graph *graph, uint32_t value, const void *ke
   const ft_value *v = &graph->value[value];
   if (v->producer == FT_NONE || v->root != value) return false;
   const ft_primitive *p = &graph->primitive[v->producer];
-  return p->op == e->op && same_attr(&p->attr, &e->attr) &&
+  return p->op == e->op && p->input_count == e->count &&
+         ft_attr_equal(&p->attr, &e->attr) &&
          memcmp(p->input, e->input, e->count * sizeof e->input[0]) == 0;
 }
 
@@ -79,10 +85,12 @@ static uint64_t fold_cost(const ft_graph *graph, const emission *e) {
 // UNSUPPORTED, from here or from the hook, means: keep the primitive.
 static ft_status fold(ft_graph *graph, const emission *e, uint32_t *out_value,
                       ft_error *error) {
-  ft_tensor input[3], result;
+  ft_tensor result;
   uint64_t cost = fold_cost(graph, e);
-  if (cost > FT_FOLD_COST || graph->builder->fold_cost + cost > FT_FOLD_TOTAL)
+  if (e->count > 3 || cost > FT_FOLD_COST || graph->builder->fold_cost + cost > FT_FOLD_TOTAL)
     return FT_UNSUPPORTED;
+  ft_tensor *input = FT_NEW_ARRAY(graph->arena, ft_tensor, e->count);
+  FT_OOM_IF(!input, error);
   for (uint32_t i = 0; i < e->count; i++) input[i] = *graph->value[e->input[i]].data;
   FT_TRY(ft_fold_primitive(e->op, &e->attr, input, e->count, e->dtype, &e->shape,
                            graph->arena, &result, error));
@@ -95,6 +103,9 @@ static ft_status append(ft_graph *graph, const emission *e, uint32_t *out_value,
   if (!graph->operator_count)
     FT_FAIL(error, FT_INVALID_ARGUMENT, "%s emitted before any operator began",
             ft_op_describe(e->op)->name);
+  const uint32_t *input =
+      ft_arena_memdup(graph->arena, e->input, e->count * sizeof e->input[0]);
+  FT_OOM_IF(!input, error);
   FT_OOM_IF(FT_GROW(graph->arena, &graph->primitive, graph->primitive_count,
                     &graph->builder->primitive_capacity),
             error);
@@ -108,29 +119,37 @@ static ft_status append(ft_graph *graph, const emission *e, uint32_t *out_value,
   ft_primitive *p = &graph->primitive[graph->primitive_count++];
   *p = (ft_primitive){.op = e->op,
                       .attr = e->attr,
-                      .input_count = (uint8_t)e->count,
+                      .input_count = e->count,
+                      .input = input,
                       .output = *out_value,
                       .op_index = graph->operator_count - 1};
-  memcpy(p->input, e->input, e->count * sizeof e->input[0]);
   return FT_OK;
+}
+
+static ft_status make(ft_graph *graph, const emission *e, uint64_t hash,
+                      uint32_t *out_value, ft_error *error) {
+  ft_status folded = fold(graph, e, out_value, error);
+  if (folded != FT_UNSUPPORTED) return folded;
+  FT_TRY(append(graph, e, out_value, error));
+  return ft_graph_remember(graph, hash, *out_value, error);
 }
 
 ft_status ft_graph_emit(ft_graph *graph, ft_op op, const uint32_t *input, uint32_t count,
                         const ft_attr *attr, uint32_t *out_value, ft_error *error) {
-  emission e = {.op = op, .count = count};
+  emission e = {.op = op, .input = input, .count = count};
   FT_TRY(ft_primitive_infer(graph, op, input, count, attr, &e.attr, &e.dtype, &e.shape,
                             error));
-  memcpy(e.input, input, count * sizeof *input);  // count is the arity by now
+  // |input| may be |out_value|: nothing is written there before all is read.
   if (is_identity(graph, &e)) {
-    *out_value = e.input[0];
-    if (ft_shape_equal(&e.shape, &graph->value[e.input[0]].shape)) return FT_OK;
-    return ft_graph_view(graph, e.input[0], &e.shape, out_value, error);
+    uint32_t same = input[0];
+    if (!ft_shape_equal(&e.shape, &graph->value[same].shape))
+      return ft_graph_view(graph, same, &e.shape, out_value, error);
+    *out_value = same;
+    return FT_OK;
   }
   uint64_t hash = hash_emission(&e);
-  *out_value = ft_graph_find(graph, hash, same_primitive, &e);
-  if (*out_value != FT_NONE) return FT_OK;
-  ft_status folded = fold(graph, &e, out_value, error);
-  if (folded != FT_UNSUPPORTED) return folded;
-  FT_TRY(append(graph, &e, out_value, error));
-  return ft_graph_remember(graph, hash, *out_value, error);
+  uint32_t found = ft_graph_find(graph, hash, same_primitive, &e);
+  if (found == FT_NONE) FT_TRY(make(graph, &e, hash, &found, error));
+  *out_value = found;
+  return FT_OK;
 }

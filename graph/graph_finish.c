@@ -31,7 +31,7 @@ static void mark(const ft_graph *graph, renumbering *map) {
   for (uint32_t i = graph->primitive_count; i-- > 0;) {
     const ft_primitive *p = &graph->primitive[i];
     if (map->primitive[i] == FT_NONE) continue;
-    for (int k = 0; k < p->input_count; k++) keep_value(graph, map, p->input[k]);
+    for (uint32_t k = 0; k < p->input_count; k++) keep_value(graph, map, p->input[k]);
   }
 }
 
@@ -57,13 +57,19 @@ static void move_values(ft_graph *graph, const renumbering *map, uint32_t kept) 
     graph->output[i].value = map->value[graph->output[i].value];
 }
 
+// The list is ft_graph_emit's own, so it may be written until the graph is finished.
+static void renumber_inputs(const ft_primitive *p, const renumbering *map) {
+  uint32_t *input = (uint32_t *)(uintptr_t)p->input;
+  for (uint32_t k = 0; k < p->input_count; k++) input[k] = map->value[input[k]];
+}
+
 static void move_primitives(ft_graph *graph, const renumbering *map, uint32_t kept) {
   for (uint32_t i = 0; i < graph->primitive_count; i++) {
     if (map->primitive[i] == FT_NONE) continue;
     ft_primitive *p = &graph->primitive[map->primitive[i]];
     *p = graph->primitive[i];
     p->output = map->value[p->output];
-    for (int k = 0; k < p->input_count; k++) p->input[k] = map->value[p->input[k]];
+    renumber_inputs(p, map);
   }
   graph->primitive_count = kept;
 }
@@ -96,32 +102,47 @@ static void find_runs(ft_graph *graph) {
   FT_ASSERT(at == graph->primitive_count);
 }
 
-// Visits each different root that primitive p reads, once.
-#define FOR_ROOTS(graph, p, root)               \
-  for (int k_ = 0; k_ < (p)->input_count; k_++) \
-    for (uint32_t root = first_reading(graph, p, k_); root != FT_NONE; root = FT_NONE)
+// Calls |visit| with each root that a primitive reads, once per primitive, ascending.
+// |last| [value_count] is scratch.
+static void visit_roots(ft_graph *graph, uint32_t *last,
+                        void (*visit)(ft_value *root, uint32_t primitive)) {
+  memset(last, 0xff, graph->value_count * sizeof *last);
+  for (uint32_t i = 0; i < graph->primitive_count; i++) {
+    const ft_primitive *p = &graph->primitive[i];
+    for (uint32_t k = 0; k < p->input_count; k++) {
+      uint32_t root = graph->value[p->input[k]].root;
+      if (last[root] == i) continue;
+      last[root] = i;
+      visit(&graph->value[root], i);
+    }
+  }
+}
 
-static uint32_t first_reading(const ft_graph *graph, const ft_primitive *p, int k) {
-  uint32_t root = graph->value[p->input[k]].root;
-  for (int i = 0; i < k; i++)
-    if (graph->value[p->input[i]].root == root) return FT_NONE;
-  return root;
+static void count_consumer(ft_value *root, uint32_t primitive) {
+  (void)primitive;
+  root->consumer_count++;
+}
+
+static void add_consumer(ft_value *root, uint32_t primitive) {
+  uint32_t *list = (uint32_t *)(uintptr_t)root->consumer;  // list_consumers' own
+  list[root->consumer_count++] = primitive;
 }
 
 static ft_status list_consumers(ft_graph *graph, ft_error *error) {
-  uint32_t *list =
-      FT_NEW_ARRAY(graph->arena, uint32_t, 3 * (size_t)graph->primitive_count);
-  uint32_t **end = FT_NEW_ARRAY(graph->arena, uint32_t *, graph->value_count);
-  FT_OOM_IF(!list || !end, error);
+  size_t reads = 0;
+  for (uint32_t i = 0; i < graph->primitive_count; i++)
+    reads += graph->primitive[i].input_count;
+  uint32_t *list = FT_NEW_ARRAY(graph->arena, uint32_t, reads);
+  uint32_t *last = FT_NEW_ARRAY(graph->arena, uint32_t, graph->value_count);
+  FT_OOM_IF(!list || !last, error);
   for (uint32_t i = 0; i < graph->value_count; i++) graph->value[i].consumer_count = 0;
-  for (uint32_t i = 0; i < graph->primitive_count; i++)
-    FOR_ROOTS(graph, &graph->primitive[i], root) graph->value[root].consumer_count++;
+  visit_roots(graph, last, count_consumer);
   for (uint32_t i = 0; i < graph->value_count; i++) {
-    graph->value[i].consumer = end[i] = list;
+    graph->value[i].consumer = list;
     list += graph->value[i].consumer_count;
+    graph->value[i].consumer_count = 0;
   }
-  for (uint32_t i = 0; i < graph->primitive_count; i++)
-    FOR_ROOTS(graph, &graph->primitive[i], root) * end[root]++ = i;
+  visit_roots(graph, last, add_consumer);
   return FT_OK;
 }
 
@@ -175,7 +196,7 @@ static void encode_reference(encoder *e, uint32_t value) {
 static void encode_primitive(encoder *e, const ft_primitive *p) {
   const ft_value *out = &e->graph->value[p->output];
   ft_encode_op(&e->out, p->op, &p->attr);
-  for (int k = 0; k < p->input_count; k++) encode_reference(e, p->input[k]);
+  for (uint32_t k = 0; k < p->input_count; k++) encode_reference(e, p->input[k]);
   ft_encode_type(&e->out, out->dtype, &out->shape);
   e->number[p->output] = ++e->next;
 }
@@ -250,11 +271,12 @@ static bool consumes(const ft_value *root, uint32_t primitive) {
 
 static void check_primitive(const ft_graph *graph, uint32_t index) {
   const ft_primitive *p = &graph->primitive[index];
-  FT_ASSERT(p->input_count == ft_op_describe(p->op)->arity);
+  uint32_t arity = ft_op_describe(p->op)->arity;
+  FT_ASSERT(arity ? p->input_count == arity : p->input_count > 0);
   FT_ASSERT(p->output < graph->value_count && graph->value[p->output].root == p->output);
   FT_ASSERT(graph->value[p->output].producer == index);
   FT_ASSERT(graph->value[p->output].is_output || graph->value[p->output].consumer_count);
-  for (int k = 0; k < p->input_count; k++) {
+  for (uint32_t k = 0; k < p->input_count; k++) {
     FT_ASSERT(p->input[k] < graph->value_count);
     const ft_value *in = &graph->value[p->input[k]];
     FT_ASSERT(in->producer == FT_NONE || in->producer < index);

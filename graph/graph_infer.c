@@ -1,7 +1,8 @@
 // The dtype and shape rules of the primitives (primitives.def says them in words).
 #include <string.h>
 
-#include "graph/builder.h"
+#include "graph/attr.h"
+#include "graph/infer.h"
 
 // ---- dtypes ---------------------------------------------------------------------
 
@@ -14,6 +15,7 @@ typedef enum dtype_rule {
   RULE_EQUAL,    // one type in, bool too, bool out
   RULE_CAST,
   RULE_WHERE,
+  RULE_GATHER,  // any type in and out, at i32 or i64
 } dtype_rule;
 
 static dtype_rule rule_of(ft_op op) {
@@ -29,7 +31,9 @@ static dtype_rule rule_of(ft_op op) {
       [FT_OP_TANH] = RULE_FLOAT,         [FT_OP_SIGMOID] = RULE_FLOAT,
       [FT_OP_SIN] = RULE_FLOAT,          [FT_OP_COS] = RULE_FLOAT,
       [FT_OP_FLOOR] = RULE_FLOAT,        [FT_OP_CEIL] = RULE_FLOAT,
-      [FT_OP_ROUND] = RULE_FLOAT,
+      [FT_OP_ROUND] = RULE_FLOAT,        [FT_OP_SLICE] = RULE_ANY,
+      [FT_OP_CONCAT] = RULE_ANY,         [FT_OP_PAD] = RULE_ANY,
+      [FT_OP_GATHER] = RULE_GATHER,      [FT_OP_GATHER_ELEMENTS] = RULE_GATHER,
   };
   return (dtype_rule)rules[op];
 }
@@ -48,6 +52,17 @@ static bool accepts(dtype_rule rule, ft_dtype dtype) {
   }
 }
 
+static ft_status check_index(const ft_graph *graph, ft_op op, const uint32_t *input,
+                             ft_dtype *out, ft_error *error) {
+  ft_dtype index = graph->value[input[1]].dtype;
+  if (index != FT_I32 && index != FT_I64)
+    FT_FAIL(error, FT_INVALID_ARGUMENT, "%s of %s at %s: indices are i32 or i64",
+            ft_op_describe(op)->name, ft_value_text(graph, input[0]),
+            ft_value_text(graph, input[1]));
+  *out = graph->value[input[0]].dtype;
+  return FT_OK;
+}
+
 static ft_status infer_dtype(const ft_graph *graph, ft_op op, const uint32_t *input,
                              uint32_t count, const ft_attr *attr, ft_dtype *out,
                              ft_error *error) {
@@ -58,6 +73,7 @@ static ft_status infer_dtype(const ft_graph *graph, ft_op op, const uint32_t *in
   if (first && graph->value[input[0]].dtype != FT_BOOL)
     FT_FAIL(error, FT_INVALID_ARGUMENT, "%s needs a bool condition, not %s", name,
             ft_value_text(graph, input[0]));
+  if (rule == RULE_GATHER) return check_index(graph, op, input, out, error);
   for (uint32_t i = first; i < count; i++) {
     if (!accepts(rule, graph->value[input[i]].dtype))
       FT_FAIL(error, FT_INVALID_ARGUMENT, "%s does not take %s", name,
@@ -77,89 +93,94 @@ static ft_status infer_dtype(const ft_graph *graph, ft_op op, const uint32_t *in
 
 // ---- shapes ---------------------------------------------------------------------
 
-static ft_status infer_elementwise(const ft_graph *graph, ft_op op, const uint32_t *input,
-                                   uint32_t count, ft_shape *out, ft_error *error) {
-  *out = graph->value[input[0]].shape;
-  for (uint32_t i = 1; i < count; i++) {
+static ft_status infer_elementwise(const ft_inference *in, ft_error *error) {
+  const ft_graph *graph = in->graph;
+  *in->out = graph->value[in->input[0]].shape;
+  for (uint32_t i = 1; i < in->count; i++) {
     ft_error inner;
-    if (ft_shape_broadcast(out, &graph->value[input[i]].shape, out, &inner) != FT_OK)
+    if (ft_shape_broadcast(in->out, &graph->value[in->input[i]].shape, in->out, &inner) !=
+        FT_OK)
       FT_FAIL(error, FT_INVALID_ARGUMENT, "%s: %s does not broadcast with %s",
-              ft_op_describe(op)->name, ft_value_text(graph, input[i]),
-              ft_value_text(graph, input[0]));
+              ft_op_describe(in->op)->name, ft_value_text(graph, in->input[i]),
+              ft_value_text(graph, in->input[0]));
   }
   return FT_OK;
 }
 
-static ft_status infer_broadcast(const ft_graph *graph, uint32_t input, ft_attr *attr,
-                                 ft_shape *out, ft_error *error) {
-  bool fits = attr->shape.rank <= FT_MAX_RANK;
-  for (int i = 0; fits && i < attr->shape.rank; i++) fits = attr->shape.dim[i] >= 0;
-  if (!fits)
+static ft_status infer_broadcast(const ft_inference *in, ft_error *error) {
+  const ft_graph *graph = in->graph;
+  ft_shape *to = &in->attr->shape;
+  if (!ft_infer_is_shape(to))
     FT_FAIL(error, FT_INVALID_ARGUMENT, "broadcast of %s to an invalid shape",
-            ft_value_text(graph, input));
-  for (int i = attr->shape.rank; i < FT_MAX_RANK; i++) attr->shape.dim[i] = 0;
-  if (ft_shape_broadcast(&graph->value[input].shape, &attr->shape, out, NULL) != FT_OK ||
-      !ft_shape_equal(out, &attr->shape))
+            ft_value_text(graph, in->input[0]));
+  for (int i = to->rank; i < FT_MAX_RANK; i++) to->dim[i] = 0;
+  if (ft_shape_broadcast(&graph->value[in->input[0]].shape, to, in->out, NULL) != FT_OK ||
+      !ft_shape_equal(in->out, to))
     FT_FAIL(error, FT_INVALID_ARGUMENT, "%s does not broadcast to %s",
-            ft_value_text(graph, input), ft_shape_text(&attr->shape, graph->arena));
+            ft_value_text(graph, in->input[0]), ft_shape_text(to, graph->arena));
   return FT_OK;
 }
 
-static ft_status infer_transpose(const ft_graph *graph, uint32_t input, ft_attr *attr,
-                                 ft_shape *out, ft_error *error) {
-  const ft_shape *in = &graph->value[input].shape;
+static ft_status infer_transpose(const ft_inference *in, ft_error *error) {
+  const ft_shape *from = &in->graph->value[in->input[0]].shape;
+  uint8_t *perm = in->attr->perm;
   unsigned seen = 0;
-  *out = (ft_shape){.rank = in->rank};
-  for (int i = 0; i < in->rank; i++) {
-    if (attr->perm[i] >= in->rank || seen >> attr->perm[i] & 1)
+  *in->out = (ft_shape){.rank = from->rank};
+  for (int i = 0; i < from->rank; i++) {
+    if (perm[i] >= from->rank || seen >> perm[i] & 1)
       FT_FAIL(error, FT_INVALID_ARGUMENT, "transpose of %s: perm[%d] = %u",
-              ft_value_text(graph, input), i, attr->perm[i]);
-    seen |= 1u << attr->perm[i];
-    out->dim[i] = in->dim[attr->perm[i]];
+              ft_value_text(in->graph, in->input[0]), i, perm[i]);
+    seen |= 1u << perm[i];
+    in->out->dim[i] = from->dim[perm[i]];
   }
-  memset(attr->perm + in->rank, 0, (size_t)(FT_MAX_RANK - in->rank));
+  memset(perm + from->rank, 0, (size_t)(FT_MAX_RANK - from->rank));
   return FT_OK;
 }
 
-static ft_status infer_reduce(const ft_graph *graph, ft_op op, uint32_t input,
-                              ft_attr *attr, ft_shape *out, ft_error *error) {
-  *out = graph->value[input].shape;
-  if (attr->axes >> out->rank)
+static ft_status infer_reduce(const ft_inference *in, ft_error *error) {
+  ft_shape *out = in->out;
+  *out = in->graph->value[in->input[0]].shape;
+  if (in->attr->axes >> out->rank)
     FT_FAIL(error, FT_INVALID_ARGUMENT, "%s of %s over axes 0x%x",
-            ft_op_describe(op)->name, ft_value_text(graph, input), attr->axes);
+            ft_op_describe(in->op)->name, ft_value_text(in->graph, in->input[0]),
+            in->attr->axes);
   for (int i = 0; i < out->rank; i++) {
-    if (!(attr->axes >> i & 1)) continue;
-    if (out->dim[i] == 1) attr->axes &= ~(1u << i);
+    if (!(in->attr->axes >> i & 1)) continue;
+    if (out->dim[i] == 1) in->attr->axes &= ~(1u << i);
     out->dim[i] = 1;
   }
   return FT_OK;
 }
 
-static ft_attr used_members(ft_op op, const ft_attr *attr) {
-  ft_attr used = {0};
-  if (!attr) return used;
-  if (op == FT_OP_CAST) used.to = attr->to;
-  if (op == FT_OP_BROADCAST) used.shape = attr->shape;
-  if (op == FT_OP_TRANSPOSE) memcpy(used.perm, attr->perm, sizeof used.perm);
-  if (ft_op_describe(op)->class == FT_CLASS_R) used.axes = attr->axes;
-  return used;
+static ft_infer_shape *rule_for(ft_op op) {
+  static ft_infer_shape *const rules[FT_OP_COUNT] = {
+      [FT_OP_BROADCAST] = infer_broadcast,
+      [FT_OP_TRANSPOSE] = infer_transpose,
+      [FT_OP_SLICE] = ft_infer_slice,
+      [FT_OP_CONCAT] = ft_infer_concat,
+      [FT_OP_PAD] = ft_infer_pad,
+      [FT_OP_GATHER] = ft_infer_gather,
+      [FT_OP_GATHER_ELEMENTS] = ft_infer_gather_elements,
+      [FT_OP_WINDOW_MAX] = ft_infer_window,
+      [FT_OP_WINDOW_SUM] = ft_infer_window,
+      [FT_OP_MATMUL] = ft_infer_matmul,
+      [FT_OP_CONV] = ft_infer_conv,
+  };
+  ft_op_class class = ft_op_describe(op)->class;
+  if (class == FT_CLASS_E) return infer_elementwise;
+  return class == FT_CLASS_R ? infer_reduce : rules[op];
 }
 
 ft_status ft_primitive_infer(const ft_graph *graph, ft_op op, const uint32_t *input,
                              uint32_t count, const ft_attr *attr, ft_attr *out_attr,
                              ft_dtype *out_dtype, ft_shape *out_shape, ft_error *error) {
   const ft_op_info *info = ft_op_describe(op);
-  if (count != info->arity)
+  if (info->arity ? count != info->arity : count == 0)
     FT_FAIL(error, FT_INVALID_ARGUMENT, "%s takes %u inputs, not %u", info->name,
-            info->arity, count);
+            info->arity ? info->arity : 1, count);
   for (uint32_t i = 0; i < count; i++) FT_TRY(ft_graph_require(graph, input[i], error));
-  *out_attr = used_members(op, attr);
+  *out_attr = ft_attr_used(op, attr);
   FT_TRY(infer_dtype(graph, op, input, count, out_attr, out_dtype, error));
-  if (info->class == FT_CLASS_E)
-    return infer_elementwise(graph, op, input, count, out_shape, error);
-  if (info->class == FT_CLASS_R)
-    return infer_reduce(graph, op, input[0], out_attr, out_shape, error);
-  return op == FT_OP_BROADCAST
-             ? infer_broadcast(graph, input[0], out_attr, out_shape, error)
-             : infer_transpose(graph, input[0], out_attr, out_shape, error);
+  ft_inference in = {graph, op, input, count, out_attr, out_shape};
+  return rule_for(op)(&in, error);
 }

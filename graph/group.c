@@ -36,7 +36,7 @@ static uint32_t find_inputs(const ft_graph *graph, const uint32_t *sorted, uint3
   uint32_t found = 0;
   for (uint32_t i = 0; i < count; i++) {
     const ft_primitive *p = &graph->primitive[sorted[i]];
-    for (int k = 0; k < p->input_count; k++) {
+    for (uint32_t k = 0; k < p->input_count; k++) {
       const ft_value *v = &graph->value[p->input[k]];
       bool inside = v->producer != FT_NONE && holds(sorted, count, v->producer);
       if (!inside && !ft_value_is_immediate(graph, p->input[k]))
@@ -66,11 +66,14 @@ static uint32_t find_outputs(const ft_graph *graph, const uint32_t *sorted,
 ft_status ft_group_make(const ft_graph *graph, const uint32_t *primitive, uint32_t count,
                         ft_arena *arena, ft_group *out, ft_error *error) {
   uint32_t *sorted = ft_arena_memdup(arena, primitive, count * sizeof *primitive);
-  uint32_t *input = FT_NEW_ARRAY(arena, uint32_t, 3 * (size_t)count);
-  uint32_t *output = FT_NEW_ARRAY(arena, uint32_t, count);
-  FT_OOM_IF(!sorted || !input || !output, error);
+  FT_OOM_IF(!sorted, error);
   if (count) qsort(sorted, count, sizeof *sorted, ascending);
   FT_TRY(check_members(graph, sorted, count, error));
+  size_t reads = 0;
+  for (uint32_t i = 0; i < count; i++) reads += graph->primitive[sorted[i]].input_count;
+  uint32_t *input = FT_NEW_ARRAY(arena, uint32_t, reads);
+  uint32_t *output = FT_NEW_ARRAY(arena, uint32_t, count);
+  FT_OOM_IF(!input || !output, error);
   *out = (ft_group){.graph = graph,
                     .primitive_count = count,
                     .primitive = sorted,
@@ -125,9 +128,10 @@ static ft_status extract_operand(extraction *x, uint32_t value, uint32_t *out,
 
 static ft_status extract_primitive(extraction *x, uint32_t index, ft_error *error) {
   const ft_primitive *p = &x->group->graph->primitive[index];
-  uint32_t input[3];
+  uint32_t *input = FT_NEW_ARRAY(x->to->arena, uint32_t, p->input_count);
   const char *name;
-  for (int k = 0; k < p->input_count; k++)
+  FT_OOM_IF(!input, error);
+  for (uint32_t k = 0; k < p->input_count; k++)
     FT_TRY(extract_operand(x, p->input[k], &input[k], error));
   FT_TRY(next_name(x, &name, error));
   FT_TRY(ft_graph_begin_operator(x->to, name, ft_op_describe(p->op)->name, "", error));

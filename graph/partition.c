@@ -85,7 +85,7 @@ static void count_waiting(quotient *q) {
     const ft_primitive *p = &q->graph->primitive[i];
     uint32_t g = q->owner[i];
     if (i < q->first[g]) q->first[g] = i;
-    for (int k = 0; k < p->input_count; k++) {
+    for (uint32_t k = 0; k < p->input_count; k++) {
       uint32_t from = producer_group(q, p->input[k]);
       q->waiting[g] += from != FT_NONE && from != g;
     }
@@ -100,7 +100,7 @@ static void release_readers(quotient *q, uint32_t g) {
       uint32_t to = q->owner[v->consumer[c]];
       if (to == g) continue;
       const ft_primitive *reader = &q->graph->primitive[v->consumer[c]];
-      for (int k = 0; k < reader->input_count; k++)
+      for (uint32_t k = 0; k < reader->input_count; k++)
         q->waiting[to] -= q->graph->value[reader->input[k]].root == root;
       if (q->waiting[to] == 0) heap_push(q, to);
     }
@@ -111,7 +111,7 @@ static ft_status refuse_cycle(const quotient *q, ft_error *error) {
   for (uint32_t i = 0; i < q->graph->primitive_count; i++) {
     const ft_primitive *p = &q->graph->primitive[i];
     if (!q->waiting[q->owner[i]]) continue;
-    for (int k = 0; k < p->input_count; k++) {
+    for (uint32_t k = 0; k < p->input_count; k++) {
       uint32_t from = producer_group(q, p->input[k]);
       if (from != FT_NONE && from != q->owner[i] && q->waiting[from])
         FT_FAIL(error, FT_INVALID_ARGUMENT,
@@ -153,7 +153,7 @@ static ft_status check_order(const ft_partition *p, const uint32_t *owner,
                              ft_error *error) {
   for (uint32_t i = 0; i < p->graph->primitive_count; i++) {
     const ft_primitive *primitive = &p->graph->primitive[i];
-    for (int k = 0; k < primitive->input_count; k++) {
+    for (uint32_t k = 0; k < primitive->input_count; k++) {
       uint32_t producer = p->graph->value[primitive->input[k]].producer;
       if (producer != FT_NONE && owner[producer] > owner[i])
         FT_FAIL(error, FT_INVALID_ARGUMENT,

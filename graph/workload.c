@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/attr.h"
 #include "graph/encoding.h"
 #include "graph/group.h"
 
@@ -20,7 +21,7 @@ typedef struct node {
   const ft_primitive *primitive;
   uint32_t id;  // in the graph
   bool is_output;
-  operand operand[3];
+  operand *operand;  // [primitive->input_count]
   uint64_t colour, readers;
   uint32_t position;  // canonical; FT_NONE = not placed yet
 } node;
@@ -61,6 +62,9 @@ static uint64_t node_label(const canon *c, const node *n) {
   uint64_t hash = mix((uint64_t)p->op, (uint64_t)p->attr.to);
   hash = mix_type(mix(hash, p->attr.axes), FT_F32, &p->attr.shape);
   for (int i = 0; i < FT_MAX_RANK; i++) hash = mix(hash, p->attr.perm[i]);
+  int64_t numbers[FT_ATTR_NUMBERS];
+  int count = ft_attr_numbers(p->op, &p->attr, numbers);
+  for (int i = 0; i < count; i++) hash = mix(hash, (uint64_t)numbers[i]);
   return mix(mix_type(hash, out->dtype, &out->shape), n->is_output);
 }
 
@@ -74,7 +78,7 @@ static uint64_t operand_colour(const canon *c, const operand *o) {
 static void sweep_forward(canon *c) {
   for (uint32_t i = 0; i < c->node_count; i++) {
     node *n = &c->node[i];
-    for (int k = 0; k < n->primitive->input_count; k++)
+    for (uint32_t k = 0; k < n->primitive->input_count; k++)
       n->colour = mix(n->colour, operand_colour(c, &n->operand[k]));
     n->readers = 0;
   }
@@ -164,7 +168,8 @@ static ft_status read_operand(canon *c, uint32_t value, operand *out, ft_error *
   return FT_OK;
 }
 
-static ft_status read_nodes(canon *c, const ft_group *group, ft_error *error) {
+static ft_status read_nodes(canon *c, const ft_group *group, ft_arena *arena,
+                            ft_error *error) {
   for (uint32_t i = 0; i < c->node_count; i++) {
     uint32_t id = group->primitive[i];
     c->node[i] =
@@ -182,7 +187,9 @@ static ft_status read_nodes(canon *c, const ft_group *group, ft_error *error) {
   for (uint32_t i = 0; i < c->node_count; i++) {
     node *n = &c->node[i];
     n->colour = node_label(c, n);
-    for (int k = 0; k < n->primitive->input_count; k++)
+    n->operand = FT_NEW_ARRAY(arena, operand, n->primitive->input_count);
+    FT_OOM_IF(!n->operand, error);
+    for (uint32_t k = 0; k < n->primitive->input_count; k++)
       FT_TRY(read_operand(c, n->primitive->input[k], &n->operand[k], error));
   }
   return FT_OK;
@@ -203,13 +210,13 @@ static ft_status read_group(canon *c, const ft_group *group, ft_arena *arena,
                              .position = FT_NONE,
                              .colour = mix_type(1, v->dtype, &v->shape)};
   }
-  return read_nodes(c, group, error);
+  return read_nodes(c, group, arena, error);
 }
 
 // ---- the canonical order --------------------------------------------------------
 
 static bool is_ready(const canon *c, const node *n) {
-  for (int k = 0; k < n->primitive->input_count; k++)
+  for (uint32_t k = 0; k < n->primitive->input_count; k++)
     if (n->operand[k].kind == FROM_INSIDE &&
         c->node[n->operand[k].index].position == FT_NONE)
       return false;
@@ -225,7 +232,7 @@ static uint32_t operand_position(const canon *c, const operand *o) {
 // Equal colours: twins stay together with what was placed before them.
 static bool goes_before(const canon *c, const node *a, const node *b) {
   if (a->colour != b->colour) return a->colour < b->colour;
-  for (int k = 0; k < a->primitive->input_count; k++) {
+  for (uint32_t k = 0; k < a->primitive->input_count; k++) {
     uint32_t x = operand_position(c, &a->operand[k]);
     uint32_t y = operand_position(c, &b->operand[k]);
     if (x != y) return x < y;
@@ -237,7 +244,7 @@ static void place(canon *c, uint32_t index) {
   node *n = &c->node[index];
   c->order[c->placed] = index;
   n->position = c->placed++;
-  for (int k = 0; k < n->primitive->input_count; k++) {
+  for (uint32_t k = 0; k < n->primitive->input_count; k++) {
     if (n->operand[k].kind != FROM_INPUT) continue;
     external *e = &c->input[n->operand[k].index];
     if (e->position == FT_NONE) e->position = c->inputs_placed++;
@@ -304,7 +311,7 @@ static void encode_node(const canon *c, const node *n, ft_strbuf *out) {
   ft_encode_op(out, n->primitive->op, &n->primitive->attr);
   ft_encode_type(out, result->dtype, &result->shape);
   ft_encode_u8(out, n->is_output);
-  for (int k = 0; k < n->primitive->input_count; k++)
+  for (uint32_t k = 0; k < n->primitive->input_count; k++)
     encode_operand(c, &n->operand[k], out);
 }
 
@@ -339,12 +346,31 @@ static uint64_t sum_bytes(const ft_graph *graph, const uint32_t *value, uint32_t
   return sum;
 }
 
-// What moves or converts is no arithmetic; a reduction works once per element it reads.
+// Multiplications and additions of one element of a contraction.
+static double count_terms(const ft_graph *graph, const ft_primitive *p) {
+  const ft_shape *b = &graph->value[p->input[1]].shape;
+  if (p->op == FT_OP_MATMUL) return 2 * (double)b->dim[b->rank - 2];
+  double terms = 2;  // CONV: one filter
+  for (int i = 1; i < b->rank; i++) terms *= (double)b->dim[i];
+  return terms;
+}
+
+static double count_window(const ft_graph *graph, const ft_primitive *p) {
+  int spatial = graph->value[p->output].shape.rank - 2;
+  double elements = 1;
+  for (int i = 0; i < spatial; i++) elements *= (double)p->attr.window[i];
+  return elements;
+}
+
+// What moves or converts is no arithmetic; a reduction works once per element it reads,
+// a window once per element in it.
 static double count_flops(const ft_graph *graph, const ft_primitive *p) {
   ft_op_class class = ft_op_describe(p->op)->class;
   if (class == FT_CLASS_I || p->op == FT_OP_COPY || p->op == FT_OP_CAST) return 0;
   uint32_t domain = class == FT_CLASS_R ? p->input[0] : p->output;
-  return (double)ft_shape_elements(&graph->value[domain].shape);
+  double elements = (double)ft_shape_elements(&graph->value[domain].shape);
+  if (class == FT_CLASS_M) return elements * count_terms(graph, p);
+  return class == FT_CLASS_S ? elements * count_window(graph, p) : elements;
 }
 
 ft_status ft_workload_make(const ft_group *group, ft_arena *arena, ft_workload *out,

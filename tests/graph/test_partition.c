@@ -95,7 +95,7 @@ enum { MOST = 8 };
 static bool has_cycle(const ft_graph *graph, const uint32_t *owner, uint32_t groups) {
   bool reaches[MOST][MOST] = {{false}};
   for (uint32_t i = 0; i < graph->primitive_count; i++)
-    for (int k = 0; k < graph->primitive[i].input_count; k++)
+    for (uint32_t k = 0; k < graph->primitive[i].input_count; k++)
       for (uint32_t j = 0; j < graph->primitive_count; j++)
         if (graph->value[graph->primitive[i].input[k]].root ==
                 graph->primitive[j].output &&

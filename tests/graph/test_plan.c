@@ -168,7 +168,7 @@ static uint32_t random_groups(const ft_graph *g, ft_rng *rng, uint32_t *group_of
   uint32_t raw[SPEC_MAX], kept = 0;
   for (uint32_t p = 0; p < g->primitive_count; p++) {
     raw[p] = (uint32_t)ft_rng_below(rng, 2);
-    for (int k = 0; k < g->primitive[p].input_count; k++) {
+    for (uint32_t k = 0; k < g->primitive[p].input_count; k++) {
       uint32_t producer = g->value[g->primitive[p].input[k]].producer;
       if (producer == FT_NONE) continue;
       uint32_t least = raw[producer] + (uint32_t)ft_rng_below(rng, 2);
