@@ -6,7 +6,17 @@
 
 #include "cli/cli.h"
 
-typedef enum kind { DIM, INPUT, INPUT_FILE, INPUT_RANGE, TIME, COUNT, NUMBER, TEXT, FLAG } kind;
+typedef enum kind {
+  DIM,
+  INPUT,
+  INPUT_FILE,
+  INPUT_RANGE,
+  TIME,
+  COUNT,
+  NUMBER,
+  TEXT,
+  FLAG
+} kind;
 
 typedef struct option_info {
   const char *name;

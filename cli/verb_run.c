@@ -34,10 +34,9 @@ static json_t *verified_json(const ft_run_result *r) {
   for (uint32_t i = 0; i < r->verified_count; i++) {
     const ft_comparison *found = &r->verified[i].comparison;
     json_array_append_new(
-        list,
-        json_pack("{s:s, s:o, s:o, s:I}", "name", r->verified[i].name, "max_abs_error",
-                  real(found->max_abs_error), "max_error_ratio", real(found->max_ratio),
-                  "compared", (json_int_t)found->compared));
+        list, json_pack("{s:s, s:o, s:o, s:I}", "name", r->verified[i].name,
+                        "max_abs_error", real(found->max_abs_error), "max_error_ratio",
+                        real(found->max_ratio), "compared", (json_int_t)found->compared));
   }
   return list;
 }

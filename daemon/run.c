@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "core/strbuf.h"
+#include "daemon/default_plan.h"
 #include "daemon/endtoend.h"
-#include "daemon/session.h"
+#include "daemon/execute.h"
 #include "graph/inputs.h"
 #include "measure/check.h"
 
@@ -16,79 +17,6 @@ static const double elements_per_s = 4e6, terms_per_s = 4e8, dense_limit_s = 20;
 enum { FULL_ELEMENTS = 1 << 16 };
 static const uint64_t kernel_limit_ns = 2000000000u;
 
-// Without a stored plan: one kernel per operator where a tactic takes it whole, else one
-// per primitive, with default schedules.
-static ft_status default_group(ft_session *s, const ft_graph *graph,
-                               const uint32_t *primitive, uint32_t count, ft_arena *arena,
-                               ft_group *group, bool *out_legal, ft_error *error) {
-  FT_TRY(ft_group_make(graph, primitive, count, arena, group, error));
-  ft_workload workload;
-  FT_TRY(ft_workload_make(group, arena, &workload, error));
-  const char *tactic, *reason = "";
-  *out_legal =
-      s->builder.match(s->builder.self, &workload, arena, &tactic, 1, &reason) > 0;
-  if (!*out_legal && count == 1)
-    FT_FAIL(error, FT_UNSUPPORTED, "no tactic for primitive %u (%s): %s", primitive[0],
-            ft_op_describe(graph->primitive[primitive[0]].op)->name, reason);
-  return FT_OK;
-}
-
-static ft_status default_partition(ft_session *s, const ft_graph *graph, ft_arena *arena,
-                                   ft_partition *out, ft_error *error) {
-  ft_group *group = FT_NEW_ARRAY(arena, ft_group, graph->primitive_count);
-  uint32_t *index = FT_NEW_ARRAY(arena, uint32_t, graph->primitive_count);
-  FT_OOM_IF(!group || !index, error);
-  for (uint32_t i = 0; i < graph->primitive_count; i++) index[i] = i;
-  uint32_t count = 0;
-  for (uint32_t o = 0; o < graph->operator_count; o++) {
-    const ft_operator *op = &graph->operator_[o];
-    if (op->count == 0) continue;
-    bool legal;
-    FT_TRY(default_group(s, graph, index + op->first, op->count, arena, &group[count],
-                         &legal, error));
-    if (legal) {
-      count++;
-      continue;
-    }
-    for (uint32_t i = 0; i < op->count; i++)
-      FT_TRY(default_group(s, graph, index + op->first + i, 1, arena, &group[count++],
-                           &legal, error));
-  }
-  return ft_partition_make(graph, group, count, arena, out, error);
-}
-
-static ft_status default_schedules(ft_session *s, ft_plan *plan, ft_arena *arena,
-                                   ft_error *error) {
-  const ft_builder *b = &s->builder;
-  for (uint32_t i = 0; i < plan->group_count; i++) {
-    ft_plan_group *g = &plan->group[i];
-    const char *reason;
-    ft_schedule *space;
-    uint32_t count;
-    if (b->match(b->self, &g->workload, arena, &g->tactic, 1, &reason) == 0)
-      FT_FAIL(error, FT_INTERNAL, "group %u lost its tactic: %s", i, reason);
-    FT_TRY(b->space(b->self, &g->workload, g->tactic, &s->target, arena, &space, &count,
-                    error));
-    if (count == 0)
-      FT_FAIL(error, FT_INTERNAL, "tactic %s has no schedule for group %u", g->tactic, i);
-    g->schedule = space[0];
-  }
-  return FT_OK;
-}
-
-static ft_status default_plan(ft_session *s, const ft_graph *graph, ft_arena *arena,
-                              ft_plan *out, ft_error *error) {
-  ft_partition partition;
-  FT_TRY(default_partition(s, graph, arena, &partition, error));
-  ft_workload *workload = FT_NEW_ARRAY(arena, ft_workload, partition.group_count);
-  FT_OOM_IF(!workload, error);
-  for (uint32_t i = 0; i < partition.group_count; i++)
-    FT_TRY(ft_workload_make(&partition.group[i], arena, &workload[i], error));
-  FT_TRY(ft_plan_make(&partition, workload, &s->target, arena, out, error));
-  out->strategy = "unfused";
-  return default_schedules(s, out, arena, error);
-}
-
 static ft_status plan_to_run(ft_session *s, const ft_model *model, ft_arena *arena,
                              ft_plan *out, bool *out_tuned, ft_error *error) {
   const char *body;
@@ -98,7 +26,7 @@ static ft_status plan_to_run(ft_session *s, const ft_model *model, ft_arena *are
   if (found == FT_OK)
     return ft_plan_parse(body, model->graph, &s->target, arena, out, error);
   if (found != FT_NOT_FOUND) return found;
-  return default_plan(s, model->graph, arena, out, error);
+  return ft_plan_default(s, model->graph, arena, out, error);
 }
 
 // ---- inputs ---------------------------------------------------------------------------
@@ -118,8 +46,7 @@ static ft_status use_file(const ft_graph *graph, const ft_input_file *file,
   if (file->tensor.dtype != v->dtype || !ft_shape_equal(&file->tensor.shape, &v->shape))
     FT_FAIL(error, FT_INVALID_ARGUMENT, "input '%s' is %s %s, the file has %s %s",
             file->name, ft_dtype_text(v->dtype), ft_shape_text(&v->shape, arena),
-            ft_dtype_text(file->tensor.dtype),
-            ft_shape_text(&file->tensor.shape, arena));
+            ft_dtype_text(file->tensor.dtype), ft_shape_text(&file->tensor.shape, arena));
   input[i] = file->tensor;
   return FT_OK;
 }
@@ -152,79 +79,23 @@ static ft_status make_inputs(const ft_graph *graph, const ft_run_options *option
   return FT_OK;
 }
 
-// ---- one run --------------------------------------------------------------------------
-
 typedef struct running {
   ft_session *session;
   const ft_graph *graph;
   ft_arena *arena;
   ft_plan plan;
-  ft_program program;
-  const ft_tensor *input;  // [graph inputs]
-  // Per plan buffer: its bytes, where they are known after the run.
-  const void **bytes;
+  const ft_module *module;  // [groups of the plan]
+  const ft_tensor *input;   // [graph inputs]
+  ft_execution execution;
   ft_run_result *result;
 } running;
-
-// A kernel can only be checked on what it read: then intermediates are copied out too.
-static ft_status keep_intermediates(running *r, ft_error *error) {
-  ft_program_buffer *buffer = ft_arena_memdup(
-      r->arena, r->program.buffer, r->program.buffer_count * sizeof *buffer);
-  FT_OOM_IF(!buffer, error);
-  for (uint32_t b = 0; b < r->program.buffer_count; b++)
-    if (buffer[b].kind == FT_BUFFER_INTERMEDIATE) {
-      buffer[b].kind = FT_BUFFER_OUTPUT;
-      buffer[b].offset = UINT64_MAX;
-    }
-  r->program.buffer = buffer;
-  r->program.workspace_bytes = 0;
-  return FT_OK;
-}
-
-static ft_status run_once(running *r, ft_error *error) {
-  uint32_t count = r->program.buffer_count, position = 0;
-  void **data = FT_NEW_ARRAY(r->arena, void *, count);
-  r->bytes = FT_NEW_ARRAY(r->arena, const void *, count);
-  FT_OOM_IF(!data || !r->bytes, error);
-  if (r->program.step_count > 0)
-    FT_TRY(ft_cpu_runner_run(r->session->runner, &r->program, r->arena, data,
-                             &r->result->outcome, r->result->failure, error));
-  for (uint32_t b = 0; b < count; b++) {
-    const ft_program_buffer *buffer = &r->program.buffer[b];
-    if (buffer->kind == FT_BUFFER_INPUT) r->bytes[b] = buffer->data;
-    if (buffer->kind == FT_BUFFER_OUTPUT) r->bytes[b] = data[position++];
-  }
-  return FT_OK;
-}
-
-// The bytes of graph output |k| after the run: an output buffer, an input or a constant.
-static ft_status output_tensor(const running *r, uint32_t k, ft_tensor *out,
-                               ft_error *error) {
-  const ft_graph *graph = r->graph;
-  uint32_t value = graph->output[k].value, root = graph->value[value].root;
-  *out =
-      (ft_tensor){.dtype = graph->value[value].dtype, .shape = graph->value[value].shape};
-  out->bytes = (size_t)ft_shape_elements(&out->shape) * ft_dtype_bytes(out->dtype);
-  for (uint32_t b = 0; b < r->plan.buffer_count; b++)
-    if (r->plan.buffer[b].value == root) out->data = r->bytes[b];
-  for (uint32_t i = 0; i < graph->input_count; i++)
-    if (graph->input[i].value == root) out->data = r->input[i].data;
-  if (!out->data && graph->value[root].role == FT_ROLE_CONSTANT) {
-    ft_tensor constant;
-    FT_TRY(ft_graph_constant_data(graph, root, r->arena, &constant, error));
-    out->data = constant.data;
-  }
-  if (!out->data)
-    FT_FAIL(error, FT_INTERNAL, "the plan has no buffer for output '%s'",
-            graph->output[k].name);
-  return FT_OK;
-}
 
 static ft_status take_outputs(running *r, ft_error *error) {
   ft_tensor *output = FT_NEW_ARRAY(r->arena, ft_tensor, r->graph->output_count);
   FT_OOM_IF(!output, error);
   for (uint32_t k = 0; k < r->graph->output_count; k++)
-    FT_TRY(output_tensor(r, k, &output[k], error));
+    FT_TRY(ft_plan_output(&r->plan, &r->execution, r->input, k, r->arena, &output[k],
+                          error));
   r->result->output = output;
   r->result->output_count = r->graph->output_count;
   return FT_OK;
@@ -289,12 +160,12 @@ static ft_status compare_kernel(running *r, uint32_t position, ft_arena *arena,
   const void **output = FT_NEW_ARRAY(arena, const void *, group->output_count);
   FT_OOM_IF(!input || !output, error);
   for (uint32_t i = 0; i < group->input_count; i++) {
-    const ft_program_buffer *buffer = &r->program.buffer[g->argument[i]];
-    input[i] = (ft_tensor){buffer->dtype, buffer->shape, r->bytes[g->argument[i]],
-                           buffer->bytes};
+    const ft_program_buffer *buffer = &r->execution.program.buffer[g->argument[i]];
+    input[i] = (ft_tensor){buffer->dtype, buffer->shape,
+                           r->execution.bytes[g->argument[i]], buffer->bytes};
   }
   for (uint32_t i = 0; i < group->output_count; i++)
-    output[i] = r->bytes[g->argument[group->input_count + i]];
+    output[i] = r->execution.bytes[g->argument[group->input_count + i]];
   ft_group_check *check;
   FT_TRY(ft_group_check_create(group, input, position, FULL_ELEMENTS, kernel_limit_ns,
                                arena, &check, error));
@@ -326,30 +197,31 @@ static ft_status verify(running *r, ft_error *error) {
                                               : compare_kernels(r, error);
 }
 
-static ft_status prepare(running *r, const ft_run_options *options,
-                         const ft_model *model, ft_error *error) {
+static ft_status prepare(running *r, const ft_run_options *options, const ft_model *model,
+                         ft_error *error) {
   ft_tensor *input;
-  const ft_module *module;
   FT_TRY(make_inputs(r->graph, options, r->arena, &input, error));
   r->input = input;
   FT_TRY(plan_to_run(r->session, model, r->arena, &r->plan, &r->result->is_plan_tuned,
                      error));
-  FT_TRY(ft_plan_build(r->session, &r->plan, r->arena, &module, error));
-  FT_TRY(ft_plan_program(&r->plan, "run", module, input, r->arena, &r->program, error));
-  if (!options->verify) return FT_OK;
-  r->result->method = dense_seconds(&r->plan) <= dense_limit_s ? FT_VERIFY_DENSE
-                                                                : FT_VERIFY_PER_KERNEL;
-  return r->result->method == FT_VERIFY_PER_KERNEL ? keep_intermediates(r, error) : FT_OK;
+  FT_TRY(ft_plan_build(r->session, &r->plan, r->arena, &r->module, error));
+  if (options->verify)
+    r->result->method =
+        dense_seconds(&r->plan) <= dense_limit_s ? FT_VERIFY_DENSE : FT_VERIFY_PER_KERNEL;
+  return FT_OK;
 }
 
 ft_status ft_session_run(ft_session *s, const ft_model *model,
                          const ft_run_options *options, ft_arena *arena,
                          ft_run_result *out, ft_error *error) {
   memset(out, 0, sizeof *out);
-  running r = {
-      .session = s, .graph = model->graph, .arena = arena, .result = out};
+  running r = {.session = s, .graph = model->graph, .arena = arena, .result = out};
   FT_TRY(prepare(&r, options, model, error));
-  FT_TRY(run_once(&r, error));
+  FT_TRY(ft_plan_execute(s, &r.plan, r.module, r.input,
+                         out->method == FT_VERIFY_PER_KERNEL, arena, &r.execution,
+                         error));
+  out->outcome = r.execution.outcome;
+  memcpy(out->failure, r.execution.failure, sizeof out->failure);
   if (out->outcome != FT_OUTCOME_OK) return FT_OK;
   FT_TRY(take_outputs(&r, error));
   return options->verify ? verify(&r, error) : FT_OK;

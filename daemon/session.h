@@ -51,6 +51,8 @@ typedef struct ft_model {
   ft_graph *graph;
   ft_import_report report;
 } ft_model;
+// An ONNX file, or a JSON graph (docs/graph_format.md) when it begins with '{' or is
+// called *.json. Errors as ft_import_onnx and ft_import_json have them.
 FT_MUST_CHECK ft_status ft_model_load(const char *path, const ft_import_options *options,
                                       ft_arena *arena, ft_model *out, ft_error *error);
 
@@ -129,7 +131,8 @@ typedef enum ft_verify_method {
   FT_VERIFY_DENSE,      // each graph output, whole, against the reference of the graph
   FT_VERIFY_PER_KERNEL  // each kernel on what it really read, sampled when large
 } ft_verify_method;
-const char *ft_verify_method_text(ft_verify_method method);  // "dense", "sampled per kernel"
+const char *ft_verify_method_text(
+    ft_verify_method method);  // "dense", "sampled per kernel"
 
 // One compared tensor: a graph output (dense), or all outputs of one kernel.
 typedef struct ft_verified {
@@ -141,8 +144,8 @@ typedef struct ft_run_result {
   bool is_plan_tuned;  // false: no stored plan, the unfused default was run
   ft_outcome outcome;
   char failure[256];
-  uint32_t output_count;      // graph outputs, in order; 0 when the run failed
-  const ft_tensor *output;    // in the arena, or borrowed from inputs and constants
+  uint32_t output_count;    // graph outputs, in order; 0 when the run failed
+  const ft_tensor *output;  // in the arena, or borrowed from inputs and constants
   ft_verify_method method;
   bool is_verified;  // all that was compared is within tolerance
   uint32_t verified_count;

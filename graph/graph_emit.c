@@ -87,7 +87,8 @@ static ft_status fold(ft_graph *graph, const emission *e, uint32_t *out_value,
                       ft_error *error) {
   ft_tensor result;
   uint64_t cost = fold_cost(graph, e);
-  if (e->count > 3 || cost > FT_FOLD_COST || graph->builder->fold_cost + cost > FT_FOLD_TOTAL)
+  if (e->count > 3 || cost > FT_FOLD_COST ||
+      graph->builder->fold_cost + cost > FT_FOLD_TOTAL)
     return FT_UNSUPPORTED;
   ft_tensor *input = FT_NEW_ARRAY(graph->arena, ft_tensor, e->count);
   FT_OOM_IF(!input, error);

@@ -6,17 +6,17 @@
 #include "graph/import.h"
 #include "graph/lower.h"
 
-typedef enum ft_import_source {
+typedef enum ft_import_origin {
   FT_SOURCE_INPUT,
   FT_SOURCE_INITIALIZER,
   FT_SOURCE_NODE
-} ft_import_source;
+} ft_import_origin;
 
 // One name of the model. A value exists once it was needed (initializers) or its node
 // was lowered; an unknown one hangs on something unsupported.
 typedef struct ft_import_name {
   ft_span name;
-  ft_import_source source;
+  ft_import_origin source;
   uint32_t index;  // of the input, initializer or node
   bool is_live, is_unknown;
   uint32_t value;  // FT_NONE: none yet
@@ -28,6 +28,14 @@ typedef struct ft_import_symbol {
   int64_t value;     // -1: unbound
 } ft_import_symbol;
 
+// A float weight of a JSON graph whose bytes are drawn, not given.
+typedef struct ft_import_weight {
+  bool is_drawn;
+  ft_dtype dtype;
+  ft_shape shape;
+  uint64_t seed;
+} ft_import_weight;
+
 // Symbols are few and are searched one by one.
 enum { FT_IMPORT_MAX_SYMBOLS = 1024 };
 
@@ -37,6 +45,7 @@ typedef struct ft_importer {
   ft_onnx_model model;
   const ft_import_options *options;
   ft_external_files files;
+  const ft_import_weight *weight;  // [initializers]; NULL: all have bytes
   ft_import_report *report;
   // names, and an open-addressing table of indices into them
   ft_import_name *name;
@@ -47,6 +56,23 @@ typedef struct ft_importer {
   ft_unsupported *unsupported;
   size_t unsupported_count, unsupported_capacity;
 } ft_importer;
+
+// ---- import.c ---------------------------------------------------------------------
+// A ModelProto in memory, as ft_import_onnx_bytes takes it.
+typedef struct ft_import_source {
+  const void *data;
+  size_t size;
+  const char *folder;
+  const ft_import_weight *weight;  // [initializers]; NULL: all have bytes
+} ft_import_source;
+FT_MUST_CHECK ft_status ft_import_source_read(const ft_import_source *source,
+                                              const ft_import_options *options,
+                                              ft_arena *arena, ft_graph **out,
+                                              ft_import_report *report, ft_error *error);
+// Names from a file end up in the text, the text on somebody's terminal.
+void ft_import_clean_text(ft_error *error);
+// The folder of the file at |path|; NULL when out of memory.
+const char *ft_import_folder_of(const char *path, ft_arena *arena);
 
 // ---- import_names.c ---------------------------------------------------------------
 // Registers every name, checks that each is produced once and before it is read, and

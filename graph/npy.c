@@ -113,8 +113,8 @@ static ft_status read_shape(scanner *s, ft_shape *out, ft_error *error) {
   return FT_OK;
 }
 
-static ft_status read_member(scanner *s, const char *name, ft_tensor *out,
-                             unsigned *seen, ft_error *error) {
+static ft_status read_member(scanner *s, const char *name, ft_tensor *out, unsigned *seen,
+                             ft_error *error) {
   static const char *const names[] = {"descr", "fortran_order", "shape"};
   unsigned which = 0;
   while (which < 3 && strcmp(name, names[which]) != 0) which++;
@@ -154,8 +154,7 @@ static ft_status find_header(const uint8_t *data, size_t size, size_t *out_at,
   *out_at = MAGIC + 2 + width;
   if (size < *out_at) FT_FAIL(error, FT_REFUSED, "the header is cut off");
   *out_size = 0;
-  for (size_t i = 0; i < width; i++)
-    *out_size |= (size_t)data[MAGIC + 2 + i] << (8 * i);
+  for (size_t i = 0; i < width; i++) *out_size |= (size_t)data[MAGIC + 2 + i] << (8 * i);
   if (*out_size > size - *out_at)
     FT_FAIL(error, FT_REFUSED, "a header of %zu bytes in a file of %zu", *out_size, size);
   return FT_OK;
