@@ -106,10 +106,10 @@ void ft_import_clean_text(ft_error *error) {
     if ((unsigned char)*at < 0x20 || *at == 0x7f) *at = '?';
 }
 
-ft_status ft_import_source_read(const ft_import_source *source,
-                                const ft_import_options *options, ft_arena *arena,
-                                ft_graph **out, ft_import_report *report,
-                                ft_error *error) {
+ft_status ft_import_model_read(const ft_import_model *source,
+                               const ft_import_options *options, ft_arena *arena,
+                               ft_graph **out, ft_import_report *report,
+                               ft_error *error) {
   static const ft_import_options none = {0};
   ft_importer im = {.arena = arena,
                     .options = options ? options : &none,
@@ -131,8 +131,8 @@ ft_status ft_import_onnx_bytes(const void *data, size_t size, const char *folder
                                const ft_import_options *options, ft_arena *arena,
                                ft_graph **out, ft_import_report *report,
                                ft_error *error) {
-  ft_import_source source = {.data = data, .size = size, .folder = folder};
-  return ft_import_source_read(&source, options, arena, out, report, error);
+  ft_import_model source = {.data = data, .size = size, .folder = folder};
+  return ft_import_model_read(&source, options, arena, out, report, error);
 }
 
 // ---- files --------------------------------------------------------------------------

@@ -65,16 +65,16 @@ static ft_status write_dim(ft_json_model *model, const json_t *dim,
     if (json_integer_value(dim) < 0)
       return ft_json_fail(place, FT_REFUSED, error, "is %lld",
                           (long long)json_integer_value(dim));
-    ft_wire_put_varint(&out, 1, (uint64_t)json_integer_value(dim));
+    ft_proto_put_varint(&out, 1, (uint64_t)json_integer_value(dim));
   } else {
     const char *name;
     FT_TRY(ft_json_text_value(dim, place, &name, error));
     if (!json_object_get(model->dims, name))
       return ft_json_fail(place, FT_REFUSED, error, "dim '%.100s' is not in 'dims'",
                           name);
-    ft_wire_put_text(&out, 2, name);
+    ft_proto_put_text(&out, 2, name);
   }
-  ft_wire_put_message(shape, 1, &out);
+  ft_proto_put_message(shape, 1, &out);
   return FT_OK;
 }
 
@@ -94,11 +94,11 @@ static ft_status write_input(ft_json_model *model, const json_t *json,
   for (size_t i = 0; i < json_array_size(dims); i++)
     FT_TRY(
         write_dim(model, json_array_get(dims, i), FT_JSON_ELEMENT(at, i), &shape, error));
-  ft_wire_put_varint(&tensor, 1, (uint64_t)ft_json_onnx_type(dtype));
-  ft_wire_put_message(&tensor, 2, &shape);
-  ft_wire_put_message(&type, 1, &tensor);
-  ft_wire_put_text(out, 1, name);
-  ft_wire_put_message(out, 2, &type);
+  ft_proto_put_varint(&tensor, 1, (uint64_t)ft_json_onnx_type(dtype));
+  ft_proto_put_message(&tensor, 2, &shape);
+  ft_proto_put_message(&type, 1, &tensor);
+  ft_proto_put_text(out, 1, name);
+  ft_proto_put_message(out, 2, &type);
   return FT_OK;
 }
 
@@ -112,7 +112,7 @@ static ft_status write_inputs(ft_json_model *model, const json_t *json,
     ft_strbuf input = ft_strbuf_init(model->arena);
     FT_TRY(write_input(model, json_array_get(list, i), FT_JSON_ELEMENT(at, i), &input,
                        error));
-    ft_wire_put_message(out, 11, &input);
+    ft_proto_put_message(out, 11, &input);
   }
   return FT_OK;
 }
@@ -128,8 +128,8 @@ static ft_status write_outputs(ft_json_model *model, const json_t *json,
     const char *name;
     FT_TRY(ft_json_text_value(json_array_get(list, i), FT_JSON_ELEMENT(at, i), &name,
                               error));
-    ft_wire_put_text(&output, 1, name);
-    ft_wire_put_message(out, 12, &output);
+    ft_proto_put_text(&output, 1, name);
+    ft_proto_put_message(out, 12, &output);
   }
   return FT_OK;
 }
@@ -169,7 +169,49 @@ static ft_status write_constants(ft_json_model *model, const json_t *json,
       return ft_json_fail(here, FT_REFUSED, error, "'%.100s' is an input too", name);
     FT_TRY(ft_json_write_tensor(model, constant, here, &tensor,
                                 place ? NULL : &model->weight[i], error));
-    ft_wire_put_message(out, 5, &tensor);
+    ft_proto_put_message(out, 5, &tensor);
+  }
+  return FT_OK;
+}
+
+// ---- order
+// ------------------------------------------------------------------------------
+
+static ft_status add_names(json_t *set, const json_t *list, const char *member,
+                           ft_error *error) {
+  const json_t *item;
+  size_t i;
+  json_array_foreach(list, i, item) {
+    const char *name = json_string_value(member ? json_object_get(item, member) : item);
+    FT_OOM_IF(name && json_object_set_new(set, name, json_true()), error);
+  }
+  return FT_OK;
+}
+
+// ONNX files may be read in any order of nodes; a JSON graph says what it means.
+static ft_status check_order(ft_json_model *model, ft_error *error) {
+  const json_t *nodes = json_object_get(model->root, "nodes"), *node;
+  json_t *later = json_object(), *known = json_object();
+  FT_OOM_IF(!later || ft_arena_defer(model->arena, drop, later), error);
+  FT_OOM_IF(!known || ft_arena_defer(model->arena, drop, known), error);
+  FT_TRY(add_names(known, json_object_get(model->root, "inputs"), "name", error));
+  FT_TRY(add_names(known, json_object_get(model->root, "constants"), "name", error));
+  size_t i, k;
+  json_array_foreach(nodes, i, node) {
+    FT_TRY(add_names(later, json_object_get(node, "outputs"), NULL, error));
+  }
+  json_array_foreach(nodes, i, node) {
+    const json_t *inputs = json_object_get(node, "inputs"), *input;
+    const ft_json_place *at =
+        FT_JSON_MEMBER(FT_JSON_ELEMENT(FT_JSON_MEMBER(NULL, "nodes"), i), "inputs");
+    json_array_foreach(inputs, k, input) {
+      const char *name = json_string_value(input);
+      if (*name && !json_object_get(known, name) && json_object_get(later, name))
+        return ft_json_fail(FT_JSON_ELEMENT(at, k), FT_REFUSED, error,
+                            "'%.100s' comes later: a cycle, or nodes that are not sorted",
+                            name);
+    }
+    FT_TRY(add_names(known, json_object_get(node, "outputs"), NULL, error));
   }
   return FT_OK;
 }
@@ -189,7 +231,7 @@ static ft_status write_nodes(ft_json_model *model, const json_t *json,
     ft_strbuf node = ft_strbuf_init(model->arena);
     FT_TRY(ft_json_write_node(model, json_array_get(list, i), FT_JSON_ELEMENT(at, i),
                               &node, error));
-    ft_wire_put_message(out, 1, &node);
+    ft_proto_put_message(out, 1, &node);
   }
   return FT_OK;
 }
@@ -199,7 +241,7 @@ ft_status ft_json_write_graph(ft_json_model *model, const json_t *json,
                               ft_error *error) {
   const char *name;
   FT_TRY(ft_json_text_of(json, "name", "", place, &name, error));
-  ft_wire_put_text(out, 2, name);
+  ft_proto_put_text(out, 2, name);
   FT_TRY(write_inputs(model, json, place, out, error));
   FT_TRY(write_constants(model, json, place, out, error));
   FT_TRY(write_nodes(model, json, place, out, error));
@@ -233,9 +275,9 @@ static ft_status put_opset(ft_json_model *model, const char *domain,
   ft_strbuf opset = ft_strbuf_init(model->arena);
   if (!json_is_integer(version) || json_integer_value(version) < 1)
     return ft_json_fail(place, FT_REFUSED, error, "is no opset");
-  ft_wire_put_text(&opset, 1, domain);
-  ft_wire_put_varint(&opset, 2, (uint64_t)json_integer_value(version));
-  ft_wire_put_message(out, 8, &opset);
+  ft_proto_put_text(&opset, 1, domain);
+  ft_proto_put_varint(&opset, 2, (uint64_t)json_integer_value(version));
+  ft_proto_put_message(out, 8, &opset);
   return FT_OK;
 }
 
@@ -271,10 +313,11 @@ static ft_status write_model(ft_json_model *model, ft_strbuf *out, ft_error *err
   model->weight = FT_NEW_ARRAY(model->arena, ft_import_weight, model->weight_count);
   FT_OOM_IF(!model->weight, error);
   ft_strbuf graph = ft_strbuf_init(model->arena);
-  ft_wire_put_varint(out, 1, IR_VERSION);
+  ft_proto_put_varint(out, 1, IR_VERSION);
   FT_TRY(write_opsets(model, out, error));
   FT_TRY(ft_json_write_graph(model, model->root, NULL, &graph, error));
-  ft_wire_put_message(out, 7, &graph);
+  FT_TRY(check_order(model, error));
+  ft_proto_put_message(out, 7, &graph);
   FT_OOM_IF(out->failed, error);
   return FT_OK;
 }
@@ -298,8 +341,8 @@ ft_status ft_import_json_bytes(const void *data, size_t size, const char *folder
     ft_import_clean_text(error);
     return status;
   }
-  ft_import_source source = {bytes.text, bytes.length, folder, model.weight};
-  return ft_import_source_read(&source, options, arena, out, report, error);
+  ft_import_model source = {bytes.text, bytes.length, folder, model.weight};
+  return ft_import_model_read(&source, options, arena, out, report, error);
 }
 
 ft_status ft_import_json(const char *path, const ft_import_options *options,

@@ -48,7 +48,7 @@ static ft_status allocate(ft_importer *im, ft_error *error) {
 
 static const char *const source_texts[] = {"graph input", "initializer", "node"};
 
-static ft_status add(ft_importer *im, ft_span name, ft_import_origin source,
+static ft_status add(ft_importer *im, ft_span name, ft_import_source source,
                      uint32_t index, ft_error *error) {
   if (name.size == 0)
     FT_FAIL(error, FT_REFUSED, "%s %u has no name", source_texts[source], index);

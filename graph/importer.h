@@ -6,17 +6,17 @@
 #include "graph/import.h"
 #include "graph/lower.h"
 
-typedef enum ft_import_origin {
+typedef enum ft_import_source {
   FT_SOURCE_INPUT,
   FT_SOURCE_INITIALIZER,
   FT_SOURCE_NODE
-} ft_import_origin;
+} ft_import_source;
 
 // One name of the model. A value exists once it was needed (initializers) or its node
 // was lowered; an unknown one hangs on something unsupported.
 typedef struct ft_import_name {
   ft_span name;
-  ft_import_origin source;
+  ft_import_source source;
   uint32_t index;  // of the input, initializer or node
   bool is_live, is_unknown;
   uint32_t value;  // FT_NONE: none yet
@@ -59,16 +59,16 @@ typedef struct ft_importer {
 
 // ---- import.c ---------------------------------------------------------------------
 // A ModelProto in memory, as ft_import_onnx_bytes takes it.
-typedef struct ft_import_source {
+typedef struct ft_import_model {
   const void *data;
   size_t size;
   const char *folder;
   const ft_import_weight *weight;  // [initializers]; NULL: all have bytes
-} ft_import_source;
-FT_MUST_CHECK ft_status ft_import_source_read(const ft_import_source *source,
-                                              const ft_import_options *options,
-                                              ft_arena *arena, ft_graph **out,
-                                              ft_import_report *report, ft_error *error);
+} ft_import_model;
+FT_MUST_CHECK ft_status ft_import_model_read(const ft_import_model *source,
+                                             const ft_import_options *options,
+                                             ft_arena *arena, ft_graph **out,
+                                             ft_import_report *report, ft_error *error);
 // Names from a file end up in the text, the text on somebody's terminal.
 void ft_import_clean_text(ft_error *error);
 // The folder of the file at |path|; NULL when out of memory.

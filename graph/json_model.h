@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "graph/importer.h"
-#include "graph/wire_write.h"
+#include "graph/proto_write.h"
 
 // Limits of docs/graph_format.md.
 enum {

@@ -14,7 +14,7 @@ static ft_status write_int(ft_json_model *model, const json_t *value,
   (void)model;
   if (!json_is_integer(value))
     return ft_json_fail(place, FT_REFUSED, error, "is no integer");
-  ft_wire_put_varint(out, 3, (uint64_t)json_integer_value(value));
+  ft_proto_put_varint(out, 3, (uint64_t)json_integer_value(value));
   return FT_OK;
 }
 
@@ -24,7 +24,7 @@ static ft_status write_float(ft_json_model *model, const json_t *value,
   (void)model;
   double real;
   FT_TRY(ft_json_real(value, place, &real, error));
-  ft_wire_put_float(out, 2, (float)real);
+  ft_proto_put_float(out, 2, (float)real);
   return FT_OK;
 }
 
@@ -34,7 +34,7 @@ static ft_status write_string(ft_json_model *model, const json_t *value,
   (void)model;
   const char *text;
   FT_TRY(ft_json_text_value(value, place, &text, error));
-  ft_wire_put_text(out, 4, text);
+  ft_proto_put_text(out, 4, text);
   return FT_OK;
 }
 
@@ -43,7 +43,7 @@ static ft_status write_tensor(ft_json_model *model, const json_t *value,
                               ft_error *error) {
   ft_strbuf tensor = ft_strbuf_init(model->arena);
   FT_TRY(ft_json_write_tensor(model, value, place, &tensor, NULL, error));
-  ft_wire_put_message(out, 5, &tensor);
+  ft_proto_put_message(out, 5, &tensor);
   return FT_OK;
 }
 
@@ -54,7 +54,7 @@ static ft_status write_graph(ft_json_model *model, const json_t *value,
   FT_TRY(
       ft_json_check_members(value, "name inputs outputs constants nodes", place, error));
   FT_TRY(ft_json_write_graph(model, value, place, &graph, error));
-  ft_wire_put_message(out, 6, &graph);
+  ft_proto_put_message(out, 6, &graph);
   return FT_OK;
 }
 
@@ -66,7 +66,7 @@ static ft_status write_floats(ft_json_model *model, const json_t *value,
     double real;
     FT_TRY(
         ft_json_real(json_array_get(value, i), FT_JSON_ELEMENT(place, i), &real, error));
-    ft_wire_put_float(out, 7, (float)real);
+    ft_proto_put_float(out, 7, (float)real);
   }
   return FT_OK;
 }
@@ -78,7 +78,7 @@ static ft_status write_ints(ft_json_model *model, const json_t *value,
     const json_t *element = json_array_get(value, i);
     if (!json_is_integer(element))
       return ft_json_fail(FT_JSON_ELEMENT(place, i), FT_REFUSED, error, "is no integer");
-    ft_wire_put_varint(out, 8, (uint64_t)json_integer_value(element));
+    ft_proto_put_varint(out, 8, (uint64_t)json_integer_value(element));
   }
   return FT_OK;
 }
@@ -91,7 +91,7 @@ static ft_status write_strings(ft_json_model *model, const json_t *value,
     const char *text;
     FT_TRY(ft_json_text_value(json_array_get(value, i), FT_JSON_ELEMENT(place, i), &text,
                               error));
-    ft_wire_put_text(out, 9, text);
+    ft_proto_put_text(out, 9, text);
   }
   return FT_OK;
 }
@@ -170,10 +170,10 @@ static ft_status write_attribute(ft_json_model *model, const char *name,
   if (kind->is_list && !json_is_array(value))
     return ft_json_fail(place, FT_REFUSED, error, "is no array");
   ft_strbuf attribute = ft_strbuf_init(model->arena);
-  ft_wire_put_text(&attribute, 1, name);
-  ft_wire_put_varint(&attribute, 20, (uint64_t)kind->type);
+  ft_proto_put_text(&attribute, 1, name);
+  ft_proto_put_varint(&attribute, 20, (uint64_t)kind->type);
   FT_TRY(kind->write(model, value, place, &attribute, error));
-  ft_wire_put_message(out, 5, &attribute);
+  ft_proto_put_message(out, 5, &attribute);
   return FT_OK;
 }
 
@@ -204,7 +204,7 @@ static ft_status write_names(const json_t *json, const char *member, uint32_t fi
     const char *name;
     FT_TRY(ft_json_text_value(json_array_get(list, i), FT_JSON_ELEMENT(at, i), &name,
                               error));
-    ft_wire_put_text(out, field, name);
+    ft_proto_put_text(out, field, name);
   }
   return FT_OK;
 }
@@ -220,8 +220,8 @@ ft_status ft_json_write_node(ft_json_model *model, const json_t *json,
   FT_TRY(ft_json_text_of(json, "domain", "", place, &domain, error));
   FT_TRY(write_names(json, "inputs", 1, place, out, error));
   FT_TRY(write_names(json, "outputs", 2, place, out, error));
-  ft_wire_put_text(out, 3, name);
-  ft_wire_put_text(out, 4, op);
-  if (*domain) ft_wire_put_text(out, 7, domain);
+  ft_proto_put_text(out, 3, name);
+  ft_proto_put_text(out, 4, op);
+  if (*domain) ft_proto_put_text(out, 7, domain);
   return write_attributes(model, json, place, out, error);
 }

@@ -70,7 +70,7 @@ static ft_status write_values(ft_json_model *model, const json_t *list, ft_dtype
   for (size_t i = 0; i < count; i++)
     FT_TRY(store_value(json_array_get(list, i), dtype, data, i, FT_JSON_ELEMENT(place, i),
                        error));
-  ft_wire_put_bytes(out, 9, data, count * ft_dtype_bytes(dtype));
+  ft_proto_put_bytes(out, 9, data, count * ft_dtype_bytes(dtype));
   return FT_OK;
 }
 
@@ -122,7 +122,7 @@ static ft_status write_base64(ft_json_model *model, const json_t *value,
   if (used > FT_JSON_MAX_BASE64)
     return ft_json_fail(place, FT_REFUSED, error, "holds more than %d bytes: use a file",
                         FT_JSON_MAX_BASE64);
-  ft_wire_put_bytes(out, 9, data, used);
+  ft_proto_put_bytes(out, 9, data, used);
   return FT_OK;
 }
 
@@ -132,9 +132,9 @@ static ft_status write_base64(ft_json_model *model, const json_t *value,
 static void put_entry(ft_json_model *model, const char *key, const char *value,
                       ft_strbuf *out) {
   ft_strbuf entry = ft_strbuf_init(model->arena);
-  ft_wire_put_text(&entry, 1, key);
-  ft_wire_put_text(&entry, 2, value);
-  ft_wire_put_message(out, 13, &entry);
+  ft_proto_put_text(&entry, 1, key);
+  ft_proto_put_text(&entry, 2, value);
+  ft_proto_put_message(out, 13, &entry);
 }
 
 static ft_status put_count(ft_json_model *model, const json_t *data, const char *member,
@@ -159,7 +159,7 @@ static ft_status write_file(ft_json_model *model, const json_t *data,
   put_entry(model, "location", file, out);
   FT_TRY(put_count(model, data, "offset", "offset", place, out, error));
   FT_TRY(put_count(model, data, "bytes", "length", place, out, error));
-  ft_wire_put_varint(out, 14, 1);
+  ft_proto_put_varint(out, 14, 1);
   return FT_OK;
 }
 
@@ -218,8 +218,9 @@ ft_status ft_json_write_tensor(ft_json_model *model, const json_t *json,
   FT_TRY(ft_json_text_of(json, "name", "", place, &name, error));
   FT_TRY(ft_json_dtype_of(json, place, &dtype, error));
   FT_TRY(read_shape(json, place, &shape, error));
-  for (int i = 0; i < shape.rank; i++) ft_wire_put_varint(out, 1, (uint64_t)shape.dim[i]);
-  ft_wire_put_varint(out, 2, (uint64_t)ft_json_onnx_type(dtype));
-  ft_wire_put_text(out, 8, name);
+  for (int i = 0; i < shape.rank; i++)
+    ft_proto_put_varint(out, 1, (uint64_t)shape.dim[i]);
+  ft_proto_put_varint(out, 2, (uint64_t)ft_json_onnx_type(dtype));
+  ft_proto_put_text(out, 8, name);
   return write_data(model, json, name, dtype, &shape, place, out, weight, error);
 }

@@ -1,4 +1,4 @@
-#include "graph/wire_write.h"
+#include "graph/proto_write.h"
 
 #include <string.h>
 
@@ -18,27 +18,27 @@ static void put_key(ft_strbuf *out, uint32_t field, ft_wire_type type) {
   put_number(out, (uint64_t)field << 3 | (uint64_t)type);
 }
 
-void ft_wire_put_varint(ft_strbuf *out, uint32_t field, uint64_t value) {
+void ft_proto_put_varint(ft_strbuf *out, uint32_t field, uint64_t value) {
   put_key(out, field, FT_WIRE_VARINT);
   put_number(out, value);
 }
 
-void ft_wire_put_float(ft_strbuf *out, uint32_t field, float value) {
+void ft_proto_put_float(ft_strbuf *out, uint32_t field, float value) {
   put_key(out, field, FT_WIRE_FIXED32);
   ft_strbuf_addn(out, &value, sizeof value);
 }
 
-void ft_wire_put_bytes(ft_strbuf *out, uint32_t field, const void *data, size_t size) {
+void ft_proto_put_bytes(ft_strbuf *out, uint32_t field, const void *data, size_t size) {
   put_key(out, field, FT_WIRE_BYTES);
   put_number(out, size);
   if (size) ft_strbuf_addn(out, data, size);
 }
 
-void ft_wire_put_text(ft_strbuf *out, uint32_t field, const char *text) {
-  ft_wire_put_bytes(out, field, text, strlen(text));
+void ft_proto_put_text(ft_strbuf *out, uint32_t field, const char *text) {
+  ft_proto_put_bytes(out, field, text, strlen(text));
 }
 
-void ft_wire_put_message(ft_strbuf *out, uint32_t field, const ft_strbuf *message) {
+void ft_proto_put_message(ft_strbuf *out, uint32_t field, const ft_strbuf *message) {
   if (message->failed) out->failed = true;
-  ft_wire_put_bytes(out, field, message->text, message->length);
+  ft_proto_put_bytes(out, field, message->text, message->length);
 }
