@@ -120,8 +120,8 @@ static void import_case(batch *b, batch_case *c, const ft_onnx_model *model,
   uint32_t count = model->input_count;
   ft_tensor *given = FT_NEW_ARRAY(b->arena, ft_tensor, count);
   ft_input_shape *shape = FT_NEW_ARRAY(b->arena, ft_input_shape, count);
-  ft_input_value *constant = FT_NEW_ARRAY(b->arena, ft_input_value, count);
-  ft_import_options options = {.input = shape, .value = constant};
+  ft_input_constant *constant = FT_NEW_ARRAY(b->arena, ft_input_constant, count);
+  ft_import_options options = {.input = shape, .constant = constant};
   for (uint32_t i = 0; i < count; i++) {
     if (!read_tensor(b, folder, "input", i, &given[i])) {
       c->refusal = "the test has no value for an input";
@@ -129,7 +129,7 @@ static void import_case(batch *b, batch_case *c, const ft_onnx_model *model,
     }
     const char *name = ft_span_copy(model->input[i].name, b->arena);
     if (is_parameter(model, model->input[i].name))
-      constant[options.value_count++] = (ft_input_value){name, given[i]};
+      constant[options.constant_count++] = (ft_input_constant){name, given[i]};
     else
       shape[options.input_count++] = (ft_input_shape){name, given[i].shape};
   }
