@@ -75,6 +75,53 @@ static inline void batch_plan(batch *b, batch_case *c) {
   c->module = FT_NEW_ARRAY(b->arena, ft_module, c->plan.group_count);
 }
 
+// A runner that measures nothing: a kernel costs a launch and its bytes, so the cheapest
+// plan is the most fused one.
+static inline ft_status batch_price(void *self, const ft_measure_request *request,
+                                    uint32_t count, ft_arena *arena, ft_trial *out,
+                                    ft_error *error) {
+  (void)self, (void)arena, (void)error;
+  for (uint32_t i = 0; i < count; i++) {
+    const ft_workload *w = request[i].candidate->workload;
+    uint64_t ns = 1000 + (w->read_bytes + w->write_bytes) / 16;
+    out[i] = (ft_trial){.outcome = FT_OUTCOME_OK,
+                        .time = {ns, ns, ns, 9},
+                        .worst = "",
+                        .error = "",
+                        .env = "{}"};
+  }
+  return FT_OK;
+}
+
+static inline ft_status batch_try_fused(batch *b, batch_case *c, ft_error *error) {
+  static const char *const names[] = {"ideals", "horizontal-vertical", "unfused"};
+  ft_runner runner = {.measure = batch_price};
+  ft_search_options options = {.limit_ns = 1000000000u};
+  ft_search_result result;
+  FT_TRY(ft_search_run(c->graph, &b->session.target, &b->session.builder, &runner,
+                       &options, b->arena, &result, error));
+  const ft_searched_partition *p = NULL;
+  for (int i = 0; i < 3 && !(p && p->is_complete); i++)
+    p = ft_search_find(&result, names[i]);
+  if (!p || !p->is_complete) FT_FAIL(error, FT_INTERNAL, "no complete partition");
+  FT_TRY(ft_plan_make(&p->partition, p->workload, &b->session.target, b->arena, &c->plan,
+                      error));
+  for (uint32_t i = 0; i < c->plan.group_count; i++) {
+    c->plan.group[i].tactic = result.group[p->unique[i]].best.tactic;
+    c->plan.group[i].schedule = result.group[p->unique[i]].best.schedule;
+  }
+  return FT_OK;
+}
+
+static inline void batch_plan_fused(batch *b, batch_case *c) {
+  ft_error error;
+  ft_status status = batch_try_fused(b, c, &error);
+  // search: "no tactic for ..." is its only complaint about arguments.
+  if (status == FT_INVALID_ARGUMENT) status = FT_UNSUPPORTED;
+  if (!batch_accept(b, c, status, &error)) return;
+  c->module = FT_NEW_ARRAY(b->arena, ft_module, c->plan.group_count);
+}
+
 typedef struct batch_slot {
   batch_case *item;
   uint32_t group;
