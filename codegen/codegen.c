@@ -97,6 +97,19 @@ static uint32_t insert_name(const char **names, double *fits, uint32_t count,
   return kept;
 }
 
+// The group's IR; of a group that has none only why.
+static ft_status make_ir(const ft_workload *workload, ft_arena *arena, ft_group_ir **out,
+                         ft_error *error) {
+  const char *reason;
+  FT_TRY(ft_group_ir_make(workload, arena, out, &reason, error));
+  if (*out) return FT_OK;
+  *out = FT_NEW(arena, ft_group_ir);
+  FT_OOM_IF(!*out, error);
+  (*out)->workload = workload;
+  (*out)->refusal = reason;
+  return FT_OK;
+}
+
 static uint32_t match(void *self, const ft_workload *workload, ft_arena *arena,
                       const char **out, uint32_t room, const char **reason) {
   const ft_codegen *codegen = self;
@@ -106,11 +119,10 @@ static uint32_t match(void *self, const ft_workload *workload, ft_arena *arena,
   ft_error error;
   uint32_t count = 0, tactics;
   *reason = "";
-  if (ft_group_ir_make(workload, arena, &ir, reason, &error) != FT_OK) {
+  if (make_ir(workload, arena, &ir, &error) != FT_OK) {
     *reason = "out of memory";
     return 0;
   }
-  if (!ir) return 0;
   if (room > MOST) room = MOST;
   const ft_tactic *const *list = ft_tactics(&tactics);
   double closest = -2;
@@ -120,7 +132,8 @@ static uint32_t match(void *self, const ft_workload *workload, ft_arena *arena,
     double fit = list[i]->match(ir, arena, &why);
     if (fit >= 0) count = insert_name(out, fits, count, room, list[i]->name, fit);
     // The refusal of the tactic made for such groups says most.
-    bool is_meant = !ir->reduced == !strcmp(list[i]->name, "pointwise");
+    bool is_meant = ir->refusal ? !strcmp(list[i]->name, "loop")
+                                : !ir->reduced == !strcmp(list[i]->name, "pointwise");
     if (fit < 0 && is_meant && fit > closest) {
       closest = fit;
       *reason = why ? why : "out of memory";
@@ -133,14 +146,6 @@ static ft_status find_tactic(const ft_codegen *codegen, const char *name,
                              const ft_tactic **out, ft_error *error) {
   *out = tactic_named(codegen, name);
   if (!*out) FT_FAIL(error, FT_INVALID_ARGUMENT, "no tactic %s", name);
-  return FT_OK;
-}
-
-static ft_status make_ir(const ft_workload *workload, ft_arena *arena, ft_group_ir **out,
-                         ft_error *error) {
-  const char *reason;
-  FT_TRY(ft_group_ir_make(workload, arena, out, &reason, error));
-  if (!*out) FT_FAIL(error, FT_INVALID_ARGUMENT, "%s", reason);
   return FT_OK;
 }
 
@@ -171,11 +176,9 @@ static const char *refusal(const ft_codegen *codegen, const ft_candidate *candid
 
 static const char *check(void *self, const ft_candidate *candidate, ft_arena *arena) {
   ft_group_ir *ir;
-  const char *reason;
   ft_error error;
-  if (ft_group_ir_make(candidate->workload, arena, &ir, &reason, &error) != FT_OK)
-    return "out of memory";
-  return ir ? refusal(self, candidate, ir, arena) : reason;
+  if (make_ir(candidate->workload, arena, &ir, &error) != FT_OK) return "out of memory";
+  return refusal(self, candidate, ir, arena);
 }
 
 // ---- emit
@@ -187,8 +190,7 @@ static ft_status make_text(const ft_codegen *codegen, const ft_candidate *candid
                            ft_error *error) {
   ft_group_ir *ir;
   *out = (emitted){0};
-  FT_TRY(ft_group_ir_make(candidate->workload, arena, &ir, reason, error));
-  if (!ir) return FT_OK;
+  FT_TRY(make_ir(candidate->workload, arena, &ir, error));
   *reason = refusal(codegen, candidate, ir, arena);
   if (*reason) return FT_OK;
   const ft_tactic *tactic = tactic_named(codegen, candidate->tactic);

@@ -10,6 +10,10 @@
 // Part of every key: raise it when the text printed for any candidate changes.
 #define FT_CODEGEN_VERSION 1
 
+// What an entry returns when an index of a gather is out of range: nothing was read with
+// it, outputs are unfinished. Other failures have no code yet.
+enum { FT_KERNEL_BAD_INDEX = 2 };
+
 typedef struct ft_codegen ft_codegen;
 
 typedef struct ft_codegen_options {

@@ -213,6 +213,23 @@ static void join(builder *b) {
   join_walks(b, walks, walk_count);
 }
 
+// Elementwise work, reductions, and the remaps that are strides.
+static bool has_axes(const ft_primitive *p) {
+  ft_op_class class = ft_op_describe(p->op)->class;
+  return class == FT_CLASS_E || class == FT_CLASS_R || p->op == FT_OP_BROADCAST ||
+         p->op == FT_OP_TRANSPOSE;
+}
+
+static bool check_primitives(builder *b) {
+  for (uint32_t i = 0; i < b->group->primitive_count; i++) {
+    const ft_primitive *p = &b->group->graph->primitive[b->group->primitive[i]];
+    if (!has_axes(p))
+      return refuse(b, ft_arena_printf(b->arena, "%s is no loops over common axes",
+                                       ft_op_describe(p->op)->name));
+  }
+  return true;
+}
+
 ft_status ft_domain_make(const ft_group *group, ft_arena *arena, ft_domain *out,
                          const char **reason, ft_error *error) {
   *out = (ft_domain){.axes = {.arena = arena}};
@@ -220,7 +237,7 @@ ft_status ft_domain_make(const ft_group *group, ft_arena *arena, ft_domain *out,
   builder b = {.group = group, .arena = arena, .domain = out};
   out->step = FT_NEW_ARRAY(arena, ft_domain_step, group->primitive_count);
   FT_OOM_IF(!out->step, error);
-  bool ok = true;
+  bool ok = check_primitives(&b);
   for (uint32_t i = 0; ok && i < group->primitive_count; i++) {
     ok = add_step(&b, group->primitive[i]);
   }

@@ -52,6 +52,8 @@ typedef struct ft_output {
 
 typedef struct ft_group_ir {
   const ft_workload *workload;
+  const char *refusal;  // why the group is no loops over common axes: the rest is empty;
+                        // NULL from ft_group_ir_make
   uint32_t axis_count, node_count, output_count;
   int64_t extent[FT_MAX_AXES];
   ft_node *node;

@@ -127,6 +127,8 @@ static int64_t folded(ft_kir_op op, int64_t a, int64_t b) {
       return a % b;
     case FT_KIR_IMIN:
       return a < b ? a : b;
+    case FT_KIR_IMAX:
+      return a > b ? a : b;
     default:
       return a < b;
   }
@@ -145,6 +147,13 @@ ft_kir_id ft_kir_index(ft_kir *kir, ft_kir_op op, ft_kir_id a, ft_kir_id b) {
   return add_value(
       kir, (ft_kir_value){
                .op = op, .type = index_type, .operand = {a, b}, .operand_count = 2});
+}
+
+ft_kir_id ft_kir_to_index(ft_kir *kir, ft_kir_id a) {
+  return add_value(
+      kir,
+      (ft_kir_value){
+          .op = FT_KIR_TO_INDEX, .type = index_type, .operand = {a}, .operand_count = 1});
 }
 
 ft_kir_id ft_kir_let(ft_kir *kir, ft_kir_block *at, ft_kir_id index) {
@@ -258,6 +267,12 @@ void ft_kir_barrier(ft_kir *kir, ft_kir_block *at) {
 
 void ft_kir_fence(ft_kir *kir, ft_kir_block *at) {
   ft_kir_append(at, statement(kir, FT_KIR_FENCE));
+}
+
+void ft_kir_fail(ft_kir *kir, ft_kir_block *at, int32_t code) {
+  ft_kir_stmt *stmt = statement(kir, FT_KIR_FAIL);
+  if (stmt) stmt->code = code;
+  ft_kir_append(at, stmt);
 }
 
 static ft_kir_level loop_level(const ft_kir *kir, ft_kir_loop loop, ft_kir_id begin,

@@ -48,7 +48,9 @@ typedef enum ft_kir_op {
   FT_KIR_IDIV,  // both operands >= 0, divisor > 0
   FT_KIR_IMOD,
   FT_KIR_IMIN,
-  FT_KIR_ILESS,  // 0 or 1
+  FT_KIR_IMAX,
+  FT_KIR_ILESS,     // 0 or 1
+  FT_KIR_TO_INDEX,  // an integer element of one lane
   // elements
   FT_KIR_ELEMENT,    // a constant: imm holds the bits (floats: of the double)
   FT_KIR_PRIMITIVE,  // |primitive| on the operands; CAST to type.dtype
@@ -98,6 +100,7 @@ typedef enum ft_kir_kind {
   FT_KIR_STORE,    // value to buffer[index + lane * stride]
   FT_KIR_ALLOC,    // buffer (shared, register) exists from here on
   FT_KIR_BARRIER,  // all threads of the block
+  FT_KIR_FAIL,     // the block ends: its entry returns |code|
   FT_KIR_FENCE,    // streamed stores are visible to whoever learns that the block is done
 } ft_kir_kind;
 
@@ -118,6 +121,7 @@ struct ft_kir_stmt {
   ft_kir_id index;
   int64_t stride;
   ft_kir_hint hint;
+  int32_t code;
 };
 
 typedef struct ft_kir {
@@ -144,6 +148,8 @@ uint32_t ft_kir_register(ft_kir *kir, ft_kir_block *at, ft_kir_type type);
 // ---- indices (folded when known) -----------------------------------------------------
 ft_kir_id ft_kir_number(ft_kir *kir, int64_t value);
 ft_kir_id ft_kir_index(ft_kir *kir, ft_kir_op op, ft_kir_id a, ft_kir_id b);
+// The integer element |a| (one lane) as an index.
+ft_kir_id ft_kir_to_index(ft_kir *kir, ft_kir_id a);
 // True, and its value, when |id| is a number.
 bool ft_kir_is_number(const ft_kir *kir, ft_kir_id id, int64_t *out);
 // Gives an index a name: it is computed once, at |at|.
@@ -169,6 +175,7 @@ void ft_kir_store(ft_kir *kir, ft_kir_block *at, uint32_t buffer, ft_kir_id valu
                   ft_kir_id index, int64_t stride, ft_kir_hint hint);
 void ft_kir_barrier(ft_kir *kir, ft_kir_block *at);
 void ft_kir_fence(ft_kir *kir, ft_kir_block *at);
+void ft_kir_fail(ft_kir *kir, ft_kir_block *at, int32_t code);
 // A loop statement that is not in a block yet: fill |body| (statements that its body
 // needs first may still go to the outer block), then ft_kir_append it. The variable is
 // stmt->value.

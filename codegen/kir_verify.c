@@ -36,6 +36,11 @@ static void check_use(verifier *v, ft_kir_id id) {
     return;
   }
   for (uint32_t i = 0; i < value->operand_count; i++) check_use(v, value->operand[i]);
+  if (v->wrong || value->op != FT_KIR_TO_INDEX) return;
+  ft_kir_type type = v->kir->value[value->operand[0]].type;
+  if (type.lanes != 1 || ft_dtype_is_float(type.dtype))
+    FAIL(v, "value %u: an index from %u lanes of %s", id, type.lanes,
+         ft_dtype_text(type.dtype));
 }
 
 static void check_index(verifier *v, ft_kir_id id) {
@@ -182,6 +187,7 @@ static void check_stmt(verifier *v, const ft_kir_stmt *s) {
       if (!v->in_thread || v->diverges)
         FAIL(v, "a barrier where not all threads of a block meet");
       break;
+    case FT_KIR_FAIL:
     case FT_KIR_FENCE:
       break;
   }

@@ -28,6 +28,7 @@ static const char *reduction_refusal(const ft_group_ir *ir, const ft_node *n,
 }
 
 const char *ft_nest_refusal(const ft_group_ir *ir, ft_arena *arena) {
+  if (ir->refusal) return ir->refusal;
   for (uint32_t i = 0; i < ir->node_count; i++) {
     if (ir->node[i].kind != FT_NODE_REDUCE) continue;
     const char *reason = reduction_refusal(ir, &ir->node[i], arena);

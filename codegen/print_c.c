@@ -36,10 +36,11 @@ static void put_binary(printer *p, const ft_kir_value *v, const char *op) {
   ft_strbuf_add(&p->out, ")");
 }
 
-static void put_min(printer *p, const ft_kir_value *v) {
+// The smaller or the larger, as |sign| says.
+static void put_choice(printer *p, const ft_kir_value *v, const char *sign) {
   ft_strbuf_add(&p->out, "(");
   put_index(p, v->operand[0]);
-  ft_strbuf_add(&p->out, " < ");
+  ft_strbuf_printf(&p->out, " %s ", sign);
   put_index(p, v->operand[1]);
   ft_strbuf_add(&p->out, " ? ");
   put_index(p, v->operand[0]);
@@ -60,7 +61,11 @@ static void put_index_text(printer *p, ft_kir_id id) {
   else if (v->op == FT_KIR_LOOP)
     ft_strbuf_printf(&p->out, "v%u", id);
   else if (v->op == FT_KIR_IMIN)
-    put_min(p, v);
+    put_choice(p, v, "<");
+  else if (v->op == FT_KIR_IMAX)
+    put_choice(p, v, ">");
+  else if (v->op == FT_KIR_TO_INDEX)
+    ft_strbuf_printf(&p->out, "v%u[0]", v->operand[0]);
   else
     put_binary(p, v, ops[v->op]);
 }
@@ -297,6 +302,10 @@ static void put_stmt(printer *p, const ft_kir_stmt *s) {
       break;
     case FT_KIR_BARRIER:
       break;  // one thread
+    case FT_KIR_FAIL:
+      start_line(p);
+      ft_strbuf_printf(&p->out, "return %d;\n", (int)s->code);
+      break;
     case FT_KIR_FENCE:
       start_line(p);
       ft_strbuf_add(&p->out, "__atomic_thread_fence(__ATOMIC_SEQ_CST);\n");

@@ -5,7 +5,8 @@
 enum { SHORT_ROW = 32 };
 
 static double match(const ft_group_ir *ir, ft_arena *arena, const char **reason) {
-  *reason = !ir->reduced        ? "column needs a reduction"
+  *reason = ir->refusal         ? ir->refusal
+            : !ir->reduced      ? "column needs a reduction"
             : !ft_nest_kept(ir) ? "column needs an axis that stays"
                                 : ft_nest_refusal(ir, arena);
   if (*reason) return -1;

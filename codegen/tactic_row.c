@@ -11,7 +11,8 @@ static bool is_contiguous(const ft_group_ir *ir, uint32_t axis) {
 }
 
 static double match(const ft_group_ir *ir, ft_arena *arena, const char **reason) {
-  *reason = ir->reduced ? ft_nest_refusal(ir, arena) : "row needs a reduction";
+  *reason =
+      ir->reduced || ir->refusal ? ft_nest_refusal(ir, arena) : "row needs a reduction";
   if (*reason) return -1;
   // Sure when the axis most bytes lie along is a reduced one.
   if (ir->reduced >> ft_nest_best_axis(ir, ft_nest_all(ir)) & 1) return 2;

@@ -22,8 +22,10 @@ static void reopen(fixture *f, bool test_tactics, uint64_t limit_ns) {
                                 .compile_limit_ns = limit_ns,
                                 .test_tactics = test_tactics};
   ft_error error;
+  // The fixture is returned by value: its own target moves.
+  const ft_target *target = ft_arena_memdup(f->arena, &f->target, sizeof f->target);
   cr_assert_eq(
-      ft_codegen_create(&options, &f->target, ft_allocator_system(), &f->codegen, &error),
+      ft_codegen_create(&options, target, ft_allocator_system(), &f->codegen, &error),
       FT_OK, "%s", error.text);
   f->builder = ft_codegen_builder(f->codegen);
 }
