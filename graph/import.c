@@ -1,6 +1,6 @@
 // Invariants:
 //  1. ft_onnx_open has accepted the file's structure before anything here runs.
-//  2. Names are resolved before anything is lowered: produced once, read after.
+//  2. Names are resolved before anything is lowered: produced once, and ordered.
 //  3. Shapes are concrete from the first value on; no shape or count from the file is
 //     used for an allocation that the file's own size does not pay for.
 //  4. What is unsupported is collected to the end; what is wrong ends the import.
@@ -88,6 +88,7 @@ static ft_status check_versions(const ft_onnx_model *model, ft_error *error) {
 static ft_status import(ft_importer *im, ft_span file, ft_error *error) {
   FT_TRY(ft_onnx_open(file, im->arena, &im->model, error));
   FT_TRY(check_versions(&im->model, error));
+  im->shared->items = im->model.items;
   FT_TRY(ft_import_resolve(im, error));
   char *name = ft_span_copy(im->model.name, im->arena);
   FT_OOM_IF(!name, error);
@@ -111,11 +112,14 @@ ft_status ft_import_model_read(const ft_import_model *source,
                                ft_graph **out, ft_import_report *report,
                                ft_error *error) {
   static const ft_import_options none = {0};
+  ft_external_files files = ft_external_files_init(source->folder, arena);
+  ft_import_shared shared = {0};
   ft_importer im = {.arena = arena,
                     .options = options ? options : &none,
-                    .files = ft_external_files_init(source->folder, arena),
+                    .files = &files,
                     .weight = source->weight,
-                    .report = report};
+                    .report = report,
+                    .shared = &shared};
   *out = NULL;
   *report = (ft_import_report){0};
   if (source->size == 0) FT_FAIL(error, FT_REFUSED, "the model is empty");

@@ -19,6 +19,14 @@ typedef struct ft_input_shape {
   ft_shape shape;
 } ft_input_shape;
 
+// A graph input that is known: its value is |tensor|, whose bytes must live as long as
+// the graph. It is folded like an initializer, and no input any more. Dtype and concrete
+// dims must be the declared ones; a dim name that it meets is bound by it.
+typedef struct ft_input_constant {
+  const char *name;
+  ft_tensor tensor;
+} ft_input_constant;
+
 // What we cannot import, one per node; |op| is "input", "initializer" or "output" (and
 // |node| its name, |opset| 0) when a tensor's dtype or rank is the reason. The list is
 // complete, but for nodes that no output needs: import goes on past the first.
@@ -32,6 +40,8 @@ typedef struct ft_import_options {
   const ft_dim_binding *dim;
   uint32_t input_count;
   const ft_input_shape *input;
+  uint32_t constant_count;
+  const ft_input_constant *constant;
 } ft_import_options;
 
 typedef struct ft_import_report {
@@ -43,12 +53,15 @@ typedef struct ft_import_report {
 
 // Reads the ONNX file at |path| (mapped, weights not copied; the mapping lives as long
 // as |arena|). External data is read only from beneath the model's folder. Nodes that no
-// output needs are left out. Dims without a name are called "INPUT[axis]".
-// Opsets 6 to 24; IR >= 3. *report is always filled (in |arena|).
-// Errors: NOT_FOUND (no such file); IO; REFUSED (malformed, hostile or contradictory: the
-// text names the place); UNSUPPORTED (operators, dtypes or opset; report->unsupported
-// lists all); INVALID_ARGUMENT (unbound dims: the text lists the names; a binding that no
-// dim has).
+// output needs are left out; the others may come in any order. Dims without a name are
+// called "INPUT[axis]". An initializer that is also an input is a constant up to IR 3;
+// from IR 4 on the caller may override it, so it is an input and not folded, but where an
+// operator needs a constant (a shape, axes, pads) its default is taken. An If becomes the
+// branch that its condition, a constant, takes. Opsets 6 to 24; IR >= 3. *report is
+// always filled (in |arena|). Errors: NOT_FOUND (no such file); IO; REFUSED (malformed,
+// hostile or contradictory: the text names the place); UNSUPPORTED (operators, dtypes or
+// opset; report->unsupported lists all); INVALID_ARGUMENT (unbound dims: the text lists
+// the names; a binding that no dim has).
 FT_MUST_CHECK ft_status ft_import_onnx(const char *path, const ft_import_options *options,
                                        ft_arena *arena, ft_graph **out,
                                        ft_import_report *report, ft_error *error);

@@ -150,9 +150,32 @@ static ft_status bind_shape(ft_importer *im, const ft_input_shape *given,
   return FT_OK;
 }
 
+// ---- constants --------------------------------------------------------------------
+
+// Checks the tensor as if its shape were given, then takes the input out of the list.
+static ft_status bind_constant(ft_importer *im, const ft_input_constant *given,
+                               ft_error *error) {
+  const ft_input_shape shape = {given->name, given->tensor.shape};
+  ft_onnx_type type;
+  uint32_t input;
+  FT_TRY(find_shaped_input(im, &shape, &input, error));
+  FT_TRY(read_input_type(im, input, &type, error));
+  if (!type.is_tensor || ft_dtype_from_onnx(type.element) != given->tensor.dtype)
+    FT_FAIL(error, FT_INVALID_ARGUMENT, "input '%s' is %s, the constant for it %s",
+            given->name, ft_onnx_type_text(type.element),
+            ft_dtype_text(given->tensor.dtype));
+  if (type.has_shape) FT_TRY(bind_shape(im, &shape, error));
+  ft_import_name *name = ft_import_find(im, im->model.input[input].name);
+  name->source = FT_SOURCE_BOUND;
+  return ft_graph_add_constant(im->graph, given->name, &given->tensor, &name->value,
+                               error);
+}
+
 static ft_status bind(ft_importer *im, ft_error *error) {
   for (uint32_t k = 0; k < im->options->input_count; k++)
     FT_TRY(bind_shape(im, &im->options->input[k], error));
+  for (uint32_t k = 0; k < im->options->constant_count; k++)
+    FT_TRY(bind_constant(im, &im->options->constant[k], error));
   for (uint32_t k = 0; k < im->options->dim_count; k++)
     FT_TRY(bind_one(im, &im->options->dim[k], error));
   bind_rest(im);

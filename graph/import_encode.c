@@ -7,7 +7,8 @@
 //   node      'N' text op, text domain, i64 opset, u32 inputs, u32 each (FT_NONE:
 //   absent),
 //             u32 outputs, u32 each, u32 attributes, each: text name, i64 type, payload;
-//             attributes sorted by name
+//             attributes sorted by name; u32 captures, u32 each: what subgraphs, whose
+//             bytes are their payload, read from outside
 //   output    'O' u32
 //   text      u32 length, bytes
 //
@@ -96,8 +97,8 @@ static ft_status put_input(encoder *e, uint32_t input, ft_error *error) {
 static ft_status put_tensor(encoder *e, ft_span message, ft_error *error) {
   ft_importer *im = e->im;
   ft_tensor tensor;
-  FT_TRY(ft_onnx_load_tensor(message, im->model.file, &im->files, im->arena, &tensor,
-                             error));
+  FT_TRY(
+      ft_onnx_load_tensor(message, im->model.file, im->files, im->arena, &tensor, error));
   put_constant(e, &tensor);
   return FT_OK;
 }
@@ -185,6 +186,17 @@ static uint32_t code_of(encoder *e, ft_import_name *name) {
   return name->code;
 }
 
+static ft_status put_captures(encoder *e, const ft_onnx_node *node, ft_error *error) {
+  const ft_import_captures *captures = &e->im->capture[node - e->im->model.node];
+  uint32_t *codes = FT_NEW_ARRAY(e->im->arena, uint32_t, captures->count);
+  FT_OOM_IF(!codes, error);
+  for (size_t i = 0; i < captures->count; i++)
+    codes[i] = code_of(e, ft_import_find(e->im, captures->name[i]));
+  put_u32(e, (uint32_t)captures->count);
+  for (size_t i = 0; i < captures->count; i++) put_u32(e, codes[i]);
+  return FT_OK;
+}
+
 static ft_status put_node(encoder *e, const ft_onnx_node *node, ft_error *error) {
   ft_importer *im = e->im;
   uint32_t *codes = FT_NEW_ARRAY(im->arena, uint32_t, node->input_count);
@@ -204,7 +216,8 @@ static ft_status put_node(encoder *e, const ft_onnx_node *node, ft_error *error)
     if (is_named) ft_import_find(im, node->output[i])->code = e->next_code++;
     put_u32(e, is_named ? e->next_code - 1 : FT_NONE);
   }
-  return put_attributes(e, node, error);
+  FT_TRY(put_attributes(e, node, error));
+  return put_captures(e, node, error);
 }
 
 static bool is_constant_node(const ft_onnx_node *node) {
@@ -214,9 +227,11 @@ static bool is_constant_node(const ft_onnx_node *node) {
 static ft_status put_model(encoder *e, ft_error *error) {
   ft_importer *im = e->im;
   for (uint32_t i = 0; i < im->model.input_count; i++) FT_TRY(put_input(e, i, error));
-  for (uint32_t i = 0; i < im->model.node_count; i++)
-    if (im->node_is_live[i] && !is_constant_node(&im->model.node[i]))
-      FT_TRY(put_node(e, &im->model.node[i], error));
+  for (uint32_t i = 0; i < im->model.node_count; i++) {
+    const ft_onnx_node *node = &im->model.node[im->order[i]];
+    if (im->node_is_live[im->order[i]] && !is_constant_node(node))
+      FT_TRY(put_node(e, node, error));
+  }
   for (uint32_t i = 0; i < im->model.output_count; i++) {
     uint32_t code = code_of(e, ft_import_find(im, im->model.output[i].name));
     put_u8(e, 'O');

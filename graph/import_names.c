@@ -1,6 +1,7 @@
 // Invariants after ft_import_resolve:
 //  1. Every name is produced once: by a graph input, an initializer or a node.
-//  2. A node reads only what was produced before it, so there is no cycle.
+//  2. In |order| a node reads only what was produced before it, so there is no cycle.
+//     What its subgraphs read from outside counts as read by the node.
 //  3. Every graph output is produced.
 #include "graph/importer.h"
 
@@ -20,16 +21,15 @@ static uint32_t *find_slot(const ft_importer *im, ft_span name) {
   }
 }
 
-ft_import_name *ft_import_find(const ft_importer *im, ft_span name) {
+static ft_import_name *find_own(const ft_importer *im, ft_span name) {
   uint32_t index = *find_slot(im, name);
   return index == FT_NONE ? NULL : &im->name[index];
 }
 
-bool ft_import_is_constant(const ft_importer *im, const ft_import_name *name) {
-  if (name->source == FT_SOURCE_INITIALIZER) return true;
-  if (name->source != FT_SOURCE_NODE) return false;
-  const ft_onnx_node *node = &im->model.node[name->index];
-  return node->domain.size == 0 && ft_span_is(node->op, "Constant");
+ft_import_name *ft_import_find(const ft_importer *im, ft_span name) {
+  ft_import_name *found = NULL;
+  for (; im && !found; im = im->outer) found = find_own(im, name);
+  return found;
 }
 
 static ft_status allocate(ft_importer *im, ft_error *error) {
@@ -41,12 +41,16 @@ static ft_status allocate(ft_importer *im, ft_error *error) {
   im->name = FT_NEW_ARRAY(im->arena, ft_import_name, names);
   im->slot = FT_NEW_ARRAY(im->arena, uint32_t, im->slot_count);
   im->node_is_live = FT_NEW_ARRAY(im->arena, bool, model->node_count);
-  FT_OOM_IF(!im->name || !im->slot || !im->node_is_live, error);
+  im->order = FT_NEW_ARRAY(im->arena, uint32_t, model->node_count);
+  im->capture = FT_NEW_ARRAY(im->arena, ft_import_captures, model->node_count);
+  FT_OOM_IF(!im->name || !im->slot || !im->node_is_live || !im->order || !im->capture,
+            error);
   for (uint32_t i = 0; i < im->slot_count; i++) im->slot[i] = FT_NONE;
   return FT_OK;
 }
 
-static const char *const source_texts[] = {"graph input", "initializer", "node"};
+static const char *const source_texts[] = {"graph input", "graph input", "initializer",
+                                           "node"};
 
 static ft_status add(ft_importer *im, ft_span name, ft_import_source source,
                      uint32_t index, ft_error *error) {
@@ -58,8 +62,12 @@ static ft_status add(ft_importer *im, ft_span name, ft_import_source source,
             FT_SPAN_SHOW(name), source_texts[im->name[*slot].source],
             im->name[*slot].index, source_texts[source], index);
   *slot = im->name_count++;
-  im->name[*slot] = (ft_import_name){
-      .name = name, .source = source, .index = index, .value = FT_NONE, .code = FT_NONE};
+  im->name[*slot] = (ft_import_name){.name = name,
+                                     .source = source,
+                                     .index = index,
+                                     .value = FT_NONE,
+                                     .code = FT_NONE,
+                                     .fallback = FT_NONE};
   return FT_OK;
 }
 
@@ -67,10 +75,13 @@ static ft_status add(ft_importer *im, ft_span name, ft_import_source source,
 // override: it stays an input. Before, every initializer was listed so: a constant.
 static ft_status add_initializer(ft_importer *im, uint32_t index, ft_error *error) {
   ft_span name = im->model.initializer[index].name;
-  ft_import_name *known = name.size ? ft_import_find(im, name) : NULL;
+  ft_import_name *known = name.size ? find_own(im, name) : NULL;
   if (!known || known->source != FT_SOURCE_INPUT)
     return add(im, name, FT_SOURCE_INITIALIZER, index, error);
-  if (im->model.ir_version >= 4) return FT_OK;
+  if (im->model.ir_version >= 4) {
+    known->fallback = index;
+    return FT_OK;
+  }
   known->source = FT_SOURCE_INITIALIZER;
   known->index = index;
   return FT_OK;
@@ -91,67 +102,195 @@ static ft_status add_all(ft_importer *im, ft_error *error) {
   return FT_OK;
 }
 
-static ft_status check_operand(const ft_importer *im, uint32_t reader, ft_span name,
-                               ft_error *error) {
-  const ft_onnx_node *nodes = im->model.node;
-  const ft_import_name *found = ft_import_find(im, name);
-  if (!found)
-    FT_FAIL(error, FT_REFUSED,
-            "node %u '%.*s' (%.*s) reads '%.*s', which nothing produces", reader,
-            FT_SPAN_SHOW(nodes[reader].name), FT_SPAN_SHOW(nodes[reader].op),
-            FT_SPAN_SHOW(name));
-  if (found->source != FT_SOURCE_NODE || found->index < reader) return FT_OK;
-  FT_FAIL(
-      error, FT_REFUSED,
-      "node %u '%.*s' (%.*s) reads '%.*s', which node %u '%.*s' produces: a cycle, or "
-      "nodes that are not sorted",
-      reader, FT_SPAN_SHOW(nodes[reader].name), FT_SPAN_SHOW(nodes[reader].op),
-      FT_SPAN_SHOW(name), found->index, FT_SPAN_SHOW(nodes[found->index].name));
+// ---- subgraphs ------------------------------------------------------------------------
+
+ft_status ft_import_enter(const ft_importer *outer, const ft_onnx_attribute *attribute,
+                          ft_importer *out, ft_error *error) {
+  ft_onnx_model from = outer->model;
+  *out = (ft_importer){.arena = outer->arena,
+                       .graph = outer->graph,
+                       .options = outer->options,
+                       .files = outer->files,
+                       .report = outer->report,
+                       .shared = outer->shared,
+                       .outer = outer};
+  from.items = outer->shared->items;
+  FT_TRY(ft_onnx_open_graph(&from, attribute, outer->arena, &out->model, error));
+  outer->shared->items = from.items;
+  return FT_OK;
 }
 
-static ft_status check_order(const ft_importer *im, ft_error *error) {
-  for (uint32_t i = 0; i < im->model.node_count; i++) {
-    const ft_onnx_node *node = &im->model.node[i];
-    for (uint32_t k = 0; k < node->input_count; k++)
-      if (node->input[k].size) FT_TRY(check_operand(im, i, node->input[k], error));
+static ft_status capture(ft_importer *scope, ft_span name, ft_import_captures *out,
+                         ft_error *error) {
+  if (name.size == 0 || find_own(scope, name)) return FT_OK;
+  FT_OOM_IF(FT_GROW(scope->arena, &out->name, out->count, &out->capacity), error);
+  out->name[out->count++] = name;
+  return FT_OK;
+}
+
+static ft_status collect(const ft_importer *im, const ft_onnx_node *node,
+                         ft_import_captures *out, ft_error *error);
+
+// What |node| of |scope| and its subgraphs read from outside the scope.
+static ft_status capture_node(ft_importer *scope, const ft_onnx_node *node,
+                              ft_import_captures *out, ft_error *error) {
+  ft_import_captures inner = {0};
+  for (uint32_t k = 0; k < node->input_count; k++)
+    FT_TRY(capture(scope, node->input[k], out, error));
+  FT_TRY(collect(scope, node, &inner, error));
+  for (size_t k = 0; k < inner.count; k++)
+    FT_TRY(capture(scope, inner.name[k], out, error));
+  return FT_OK;
+}
+
+static ft_status collect(const ft_importer *im, const ft_onnx_node *node,
+                         ft_import_captures *out, ft_error *error) {
+  for (uint32_t i = 0; i < node->attribute_count; i++) {
+    if (node->attribute[i].type != FT_ONNX_GRAPH) continue;
+    ft_importer scope;
+    FT_TRY(ft_import_enter(im, &node->attribute[i], &scope, error));
+    FT_TRY(allocate(&scope, error));
+    FT_TRY(add_all(&scope, error));
+    for (uint32_t k = 0; k < scope.model.node_count; k++)
+      FT_TRY(capture_node(&scope, &scope.model.node[k], out, error));
+    for (uint32_t k = 0; k < scope.model.output_count; k++)
+      FT_TRY(capture(&scope, scope.model.output[k].name, out, error));
   }
+  return FT_OK;
+}
+
+// ---- order ----------------------------------------------------------------------------
+
+typedef struct visit {
+  uint32_t node, next;  // next: the operand to look at, captures after inputs
+} visit;
+
+enum { NEW, OPEN, DONE };
+
+typedef struct sorter {
+  ft_importer *im;
+  uint8_t *state;  // of every node
+  visit *stack;
+  uint32_t depth, done;
+} sorter;
+
+// The operand's name, an empty one for an absent operand; false past the last.
+static bool operand_at(const ft_importer *im, const visit *at, ft_span *out) {
+  const ft_onnx_node *node = &im->model.node[at->node];
+  const ft_import_captures *captures = &im->capture[at->node];
+  if (at->next >= node->input_count + captures->count) return false;
+  *out = at->next < node->input_count ? node->input[at->next]
+                                      : captures->name[at->next - node->input_count];
+  return true;
+}
+
+// The node of this scope that produces |name|, FT_NONE when something else does.
+static ft_status producer_of(const ft_importer *im, uint32_t reader, ft_span name,
+                             uint32_t *out, ft_error *error) {
+  const ft_onnx_node *node = &im->model.node[reader];
+  const ft_import_name *own = find_own(im, name);
+  *out = own && own->source == FT_SOURCE_NODE ? own->index : FT_NONE;
+  if (!own && !ft_import_find(im, name))
+    FT_FAIL(error, FT_REFUSED,
+            "node %u '%.*s' (%.*s) reads '%.*s', which nothing produces", reader,
+            FT_SPAN_SHOW(node->name), FT_SPAN_SHOW(node->op), FT_SPAN_SHOW(name));
+  return FT_OK;
+}
+
+static ft_status push(sorter *s, uint32_t reader, ft_span name, uint32_t node,
+                      ft_error *error) {
+  const ft_onnx_node *nodes = s->im->model.node;
+  if (s->state[node] == DONE) return FT_OK;
+  if (s->state[node] == OPEN)
+    FT_FAIL(error, FT_REFUSED,
+            "node %u '%.*s' (%.*s) reads '%.*s', which node %u '%.*s' produces: a cycle",
+            reader, FT_SPAN_SHOW(nodes[reader].name), FT_SPAN_SHOW(nodes[reader].op),
+            FT_SPAN_SHOW(name), node, FT_SPAN_SHOW(nodes[node].name));
+  s->state[node] = OPEN;
+  s->stack[s->depth++] = (visit){node, 0};
+  return FT_OK;
+}
+
+// Depth first from each node in file order: what it needs comes before it, and a file
+// that is sorted keeps its order.
+static ft_status drain(sorter *s, ft_error *error) {
+  while (s->depth) {
+    visit *top = &s->stack[s->depth - 1];
+    ft_span name;
+    uint32_t producer, reader = top->node;
+    if (!operand_at(s->im, top, &name)) {
+      s->state[reader] = DONE;
+      s->im->order[s->done++] = reader;
+      s->depth--;
+      continue;
+    }
+    top->next++;
+    if (name.size == 0) continue;
+    FT_TRY(producer_of(s->im, reader, name, &producer, error));
+    if (producer != FT_NONE) FT_TRY(push(s, reader, name, producer, error));
+  }
+  return FT_OK;
+}
+
+static ft_status sort(ft_importer *im, ft_error *error) {
+  uint32_t count = im->model.node_count;
+  sorter s = {.im = im,
+              .state = FT_NEW_ARRAY(im->arena, uint8_t, count),
+              .stack = FT_NEW_ARRAY(im->arena, visit, count)};
+  FT_OOM_IF(!s.state || !s.stack, error);
+  for (uint32_t i = 0; i < count; i++) {
+    FT_TRY(push(&s, i, (ft_span){0}, i, error));
+    FT_TRY(drain(&s, error));
+  }
+  return FT_OK;
+}
+
+// ---- what is needed -------------------------------------------------------------------
+
+// A branch may hand on a name from outside, twice even; the model may not.
+static ft_status mark_output(ft_importer *im, uint32_t output, ft_error *error) {
+  ft_span name = im->model.output[output].name;
+  ft_import_name *found = ft_import_find(im, name);
+  if (!found)
+    FT_FAIL(error, FT_REFUSED, "graph output %u '%.*s' is produced by nothing", output,
+            FT_SPAN_SHOW(name));
+  // Nothing else is live yet: it was an output before.
+  if (found->is_live && !im->outer)
+    FT_FAIL(error, FT_REFUSED, "'%.*s' is a graph output twice", FT_SPAN_SHOW(name));
+  found->is_live = true;
   return FT_OK;
 }
 
 static ft_status mark_outputs(ft_importer *im, ft_error *error) {
   if (im->model.output_count == 0) FT_FAIL(error, FT_REFUSED, "the graph has no outputs");
-  for (uint32_t i = 0; i < im->model.output_count; i++) {
-    ft_span name = im->model.output[i].name;
-    ft_import_name *found = ft_import_find(im, name);
-    if (!found)
-      FT_FAIL(error, FT_REFUSED, "graph output %u '%.*s' is produced by nothing", i,
-              FT_SPAN_SHOW(name));
-    // is_unknown marks outputs seen, for this loop only.
-    if (found->is_unknown)
-      FT_FAIL(error, FT_REFUSED, "'%.*s' is a graph output twice", FT_SPAN_SHOW(name));
-    found->is_live = found->is_unknown = true;
-  }
-  for (uint32_t i = 0; i < im->model.output_count; i++)
-    ft_import_find(im, im->model.output[i].name)->is_unknown = false;
+  for (uint32_t i = 0; i < im->model.output_count; i++) FT_TRY(mark_output(im, i, error));
   return FT_OK;
 }
 
-// Nodes are sorted, so one sweep from the last to the first finds what is needed.
+static void mark_operands(ft_importer *im, uint32_t node) {
+  visit at = {node, 0};
+  for (ft_span name; operand_at(im, &at, &name); at.next++)
+    if (name.size) ft_import_find(im, name)->is_live = true;
+}
+
+// One sweep from the last to the first finds what is needed.
 static void mark_live(ft_importer *im) {
   for (uint32_t i = im->model.node_count; i-- > 0;) {
-    const ft_onnx_node *node = &im->model.node[i];
+    uint32_t index = im->order[i];
+    const ft_onnx_node *node = &im->model.node[index];
     for (uint32_t k = 0; k < node->output_count; k++)
-      if (node->output[k].size && ft_import_find(im, node->output[k])->is_live)
-        im->node_is_live[i] = true;
-    for (uint32_t k = 0; k < node->input_count && im->node_is_live[i]; k++)
-      if (node->input[k].size) ft_import_find(im, node->input[k])->is_live = true;
+      if (node->output[k].size && find_own(im, node->output[k])->is_live)
+        im->node_is_live[index] = true;
+    if (im->node_is_live[index]) mark_operands(im, index);
   }
 }
 
 ft_status ft_import_resolve(ft_importer *im, ft_error *error) {
   FT_TRY(allocate(im, error));
   FT_TRY(add_all(im, error));
-  FT_TRY(check_order(im, error));
+  for (uint32_t i = 0; i < im->model.node_count; i++)
+    FT_TRY(collect(im, &im->model.node[i], &im->capture[i], error));
+  FT_TRY(sort(im, error));
   FT_TRY(mark_outputs(im, error));
   mark_live(im);
   return FT_OK;

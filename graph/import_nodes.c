@@ -28,18 +28,19 @@ static char *copy(const ft_importer *im, ft_span span) {
 ft_status ft_import_add_unsupported(ft_importer *im, const char *op, ft_span domain,
                                     int64_t opset, ft_span node, const char *reason,
                                     ft_error *error) {
-  FT_OOM_IF(FT_GROW(im->arena, &im->unsupported, im->unsupported_count,
-                    &im->unsupported_capacity),
+  ft_import_shared *shared = im->shared;
+  FT_OOM_IF(FT_GROW(im->arena, &shared->unsupported, shared->unsupported_count,
+                    &shared->unsupported_capacity),
             error);
-  ft_unsupported *entry = &im->unsupported[im->unsupported_count++];
+  ft_unsupported *entry = &shared->unsupported[shared->unsupported_count++];
   *entry = (ft_unsupported){.op = ft_arena_strdup(im->arena, op),
                             .domain = copy(im, domain),
                             .node = copy(im, node),
                             .reason = ft_arena_strdup(im->arena, reason ? reason : "?"),
                             .opset = opset};
   FT_OOM_IF(!entry->op || !entry->domain || !entry->node || !entry->reason, error);
-  im->report->unsupported = im->unsupported;
-  im->report->unsupported_count = (uint32_t)im->unsupported_count;
+  im->report->unsupported = shared->unsupported;
+  im->report->unsupported_count = (uint32_t)shared->unsupported_count;
   return FT_OK;
 }
 
@@ -85,14 +86,25 @@ static ft_status opset_of(const ft_importer *im, const ft_onnx_node *node, int64
   return FT_OK;
 }
 
-ft_status ft_import_list_unsupported(ft_importer *im, ft_error *error) {
-  for (uint32_t i = 0; i < im->model.node_count; i++) {
-    if (!im->node_is_live[i]) continue;
-    int64_t opset;
-    const ft_operator_info *info;
-    FT_TRY(opset_of(im, &im->model.node[i], &opset, error));
-    FT_TRY(find_operator(im, &im->model.node[i], opset, &info, error));
+static ft_status list_node(ft_importer *im, const ft_onnx_node *node, ft_error *error) {
+  int64_t opset;
+  const ft_operator_info *info;
+  FT_TRY(opset_of(im, node, &opset, error));
+  FT_TRY(find_operator(im, node, opset, &info, error));
+  for (uint32_t i = 0; i < node->attribute_count; i++) {
+    if (node->attribute[i].type != FT_ONNX_GRAPH) continue;
+    ft_importer scope;
+    FT_TRY(ft_import_enter(im, &node->attribute[i], &scope, error));
+    FT_TRY(ft_import_resolve(&scope, error));
+    FT_TRY(ft_import_list_unsupported(&scope, error));
   }
+  return FT_OK;
+}
+
+ft_status ft_import_list_unsupported(ft_importer *im, ft_error *error) {
+  for (uint32_t i = 0; i < im->model.node_count; i++)
+    if (im->node_is_live[im->order[i]])
+      FT_TRY(list_node(im, &im->model.node[im->order[i]], error));
   return FT_OK;
 }
 
@@ -115,7 +127,7 @@ ft_status ft_import_load(ft_importer *im, ft_import_name *name, ft_error *error)
   ft_error inner = {0};
   ft_status status =
       ft_onnx_load_tensor(im->model.initializer[name->index].message, im->model.file,
-                          &im->files, im->arena, &tensor, &inner);
+                          im->files, im->arena, &tensor, &inner);
   if (status == FT_UNSUPPORTED) {
     name->is_unknown = true;
     return ft_import_add_unsupported(im, "initializer", (ft_span){0}, 0, name->name,
@@ -127,17 +139,53 @@ ft_status ft_import_load(ft_importer *im, ft_import_name *name, ft_error *error)
   return ft_graph_add_constant(im->graph, text, &tensor, &name->value, error);
 }
 
-// *out_known is false when some operand is unknown.
-static ft_status load_operands(ft_importer *im, const ft_onnx_node *node,
-                               uint32_t *operands, bool *out_known, ft_error *error) {
-  *out_known = true;
+// The default of an input that is an initializer too; NULL when it has none or we cannot
+// read it.
+static ft_status find_fallback(ft_importer *im, ft_import_name *name,
+                               const ft_tensor **out, ft_error *error) {
+  *out = name->fallback_data;
+  if (name->fallback == FT_NONE || name->fallback_data) return FT_OK;
+  ft_tensor *tensor = FT_NEW(im->arena, ft_tensor);
+  FT_OOM_IF(!tensor, error);
+  ft_status status =
+      ft_onnx_load_tensor(im->model.initializer[name->fallback].message, im->model.file,
+                          im->files, im->arena, tensor, error);
+  if (status == FT_OK) *out = name->fallback_data = tensor;
+  return status == FT_UNSUPPORTED ? FT_OK : status;
+}
+
+typedef struct operands {
+  uint32_t *value;
+  const ft_tensor **fallback;
+  bool are_known;
+} operands;
+
+static ft_status load_operand(ft_importer *im, ft_span span, uint32_t *value,
+                              const ft_tensor **fallback, operands *out,
+                              ft_error *error) {
+  if (span.size == 0) return FT_OK;
+  ft_import_name *name = ft_import_find(im, span);
+  FT_TRY(ft_import_load(im, name, error));
+  *value = name->value;
+  if (name->is_unknown) out->are_known = false;
+  return im->outer ? FT_OK : find_fallback(im, name, fallback, error);
+}
+
+static ft_status load_operands(ft_importer *im, const ft_onnx_node *node, operands *out,
+                               ft_error *error) {
+  const ft_import_captures *captures = &im->capture[node - im->model.node];
+  *out = (operands){FT_NEW_ARRAY(im->arena, uint32_t, node->input_count),
+                    FT_NEW_ARRAY(im->arena, const ft_tensor *, node->input_count), true};
+  FT_OOM_IF(!out->value || !out->fallback, error);
   for (uint32_t i = 0; i < node->input_count; i++) {
-    operands[i] = FT_NONE;
-    if (node->input[i].size == 0) continue;
-    ft_import_name *name = ft_import_find(im, node->input[i]);
-    FT_TRY(ft_import_load(im, name, error));
-    operands[i] = name->value;
-    if (name->is_unknown) *out_known = false;
+    out->value[i] = FT_NONE;
+    FT_TRY(
+        load_operand(im, node->input[i], &out->value[i], &out->fallback[i], out, error));
+  }
+  for (size_t i = 0; i < captures->count; i++) {
+    uint32_t value;
+    const ft_tensor *fallback;
+    FT_TRY(load_operand(im, captures->name[i], &value, &fallback, out, error));
   }
   return FT_OK;
 }
@@ -180,6 +228,7 @@ static ft_status set_outputs(ft_importer *im, ft_lowering *l) {
 
 // What a handler could not do is listed; what is wrong with the file ends the import.
 static ft_status judge(ft_importer *im, const ft_lowering *l, ft_error *error) {
+  if (l->is_listed) mark_unknown(im, l->node);
   if (l->status == FT_OK) return FT_OK;
   if (l->status == FT_UNSUPPORTED) {
     mark_unknown(im, l->node);
@@ -198,21 +247,20 @@ static ft_status lower(ft_importer *im, const ft_operator_info *info, ft_lowerin
   l->output = output;
   l->output_count = l->node->output_count;
   FT_TRY(begin(im, l->node, error));
-  if (info->handler(l) == FT_OK && check_operands_read(l) == FT_OK) set_outputs(im, l);
+  if (info->handler(l) == FT_OK && check_operands_read(l) == FT_OK && !l->is_listed)
+    set_outputs(im, l);
   return judge(im, l, error);
 }
 
 static ft_status import_node(ft_importer *im, const ft_onnx_node *node, ft_error *error) {
   int64_t opset;
   const ft_operator_info *info;
-  bool is_known;
+  operands given;
   FT_TRY(opset_of(im, node, &opset, error));
   FT_TRY(find_operator(im, node, opset, &info, error));
-  uint32_t *operands = FT_NEW_ARRAY(im->arena, uint32_t, node->input_count);
-  FT_OOM_IF(!operands, error);
-  FT_TRY(load_operands(im, node, operands, &is_known, error));
+  FT_TRY(load_operands(im, node, &given, error));
   if (!info) return FT_OK;
-  if (!is_known) {
+  if (!given.are_known) {
     mark_unknown(im, node);
     return FT_OK;
   }
@@ -220,17 +268,21 @@ static ft_status import_node(ft_importer *im, const ft_onnx_node *node, ft_error
   ft_lowering l = {.graph = im->graph,
                    .node = node,
                    .file = im->model.file,
-                   .files = &im->files,
+                   .files = im->files,
                    .opset = opset,
                    .primitive = info->primitive,
                    .input_count = node->input_count,
-                   .input = operands,
+                   .input = given.value,
+                   .fallback = given.fallback,
+                   .importer = im,
+                   .generated_bytes = &im->shared->generated_bytes,
                    .error = &inner};
   return lower(im, info, &l, error);
 }
 
 ft_status ft_import_nodes(ft_importer *im, ft_error *error) {
   for (uint32_t i = 0; i < im->model.node_count; i++)
-    if (im->node_is_live[i]) FT_TRY(import_node(im, &im->model.node[i], error));
+    if (im->node_is_live[im->order[i]])
+      FT_TRY(import_node(im, &im->model.node[im->order[i]], error));
   return FT_OK;
 }

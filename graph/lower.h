@@ -33,7 +33,12 @@ typedef struct ft_lowering {
   uint32_t input_count, output_count;
   uint32_t inputs_read;   // one past the last input asked for
   const uint32_t *input;  // values; FT_NONE: absent
-  uint32_t *output;       // to be set; FT_NONE before
+  // Per input: the default of an overridable initializer, else NULL.
+  const ft_tensor *const *fallback;
+  uint32_t *output;              // to be set; FT_NONE before
+  struct ft_importer *importer;  // for operators with subgraphs (import_branch.c)
+  bool is_listed;                // what is missing is on the list: outputs are unknown
+  size_t *generated_bytes;       // by ft_lower_generate, in the whole model
   ft_status status;
   ft_error *error;
 } ft_lowering;
@@ -67,10 +72,20 @@ ft_span ft_lower_text(ft_lowering *l, const char *name, const char *otherwise);
 // A list attribute: *out_count is 0 and *out_given false when absent.
 const int64_t *ft_lower_ints(ft_lowering *l, const char *name, size_t *out_count,
                              bool *out_given);
+// The same for floats; REFUSED when absent.
+const float *ft_lower_floats(ft_lowering *l, const char *name, size_t *out_count);
 // The elements of an integer input that must be a known constant; fails UNSUPPORTED
 // when it is computed. |what| names it in the text. At most |limit| elements.
 const int64_t *ft_lower_constant_ints(ft_lowering *l, uint32_t index, const char *what,
                                       size_t limit, size_t *out_count);
+// Input |index| when its elements are known: a constant, or an overridable initializer's
+// default. NULL when it is absent or computed.
+const ft_tensor *ft_lower_known(ft_lowering *l, uint32_t index);
+// ft_lower_known, or UNSUPPORTED ("|what| is not a constant") and NULL.
+const ft_tensor *ft_lower_require(ft_lowering *l, uint32_t index, const char *what);
+// As ft_lower_constant_ints, of a float input.
+const double *ft_lower_constant_floats(ft_lowering *l, uint32_t index, const char *what,
+                                       size_t limit, size_t *out_count);
 // An axis in [0, rank) from one that may count from the end. Fails REFUSED outside.
 int ft_lower_axis(ft_lowering *l, int64_t axis, int rank);
 // Dtype and shape of a value; {0} after a failure.
@@ -92,6 +107,23 @@ uint32_t ft_emit_broadcast(ft_lowering *l, uint32_t a, const ft_shape *shape);
 uint32_t ft_emit_reduce(ft_lowering *l, ft_op op, uint32_t a, uint32_t axes);
 // Sum times 1/n over the axes; integers divide.
 uint32_t ft_emit_mean(ft_lowering *l, uint32_t a, uint32_t axes);
+
+// A constant that is not in the file: fill the zeroed elements, then ft_emit_constant.
+// Fails UNSUPPORTED when |elements| take more than 16 MiB, or all of the model 64 MiB:
+// a hostile file could ask for any number. NULL after a failure.
+void *ft_lower_generate(ft_lowering *l, ft_dtype dtype, const ft_shape *shape,
+                        ft_tensor *out);
+uint32_t ft_emit_constant(ft_lowering *l, const ft_tensor *tensor);
+// 0, 1, ... count - 1 of |dtype| along |axis| of a value of |rank|.
+uint32_t ft_emit_iota(ft_lowering *l, ft_dtype dtype, int64_t count, int axis, int rank);
+// |count| elements along |axis|: start, start + step, ...; in range.
+uint32_t ft_emit_slice(ft_lowering *l, uint32_t a, int axis, int64_t start, int64_t step,
+                       int64_t count);
+// The elements index[0 .. count) along |axis|; in range. A run of them is a slice.
+uint32_t ft_emit_pick(ft_lowering *l, uint32_t a, int axis, const int64_t *index,
+                      int64_t count);
+// Views a vector so that it lies on |axis| of a value of |rank|.
+uint32_t ft_emit_place(ft_lowering *l, uint32_t vector, int axis, int rank);
 
 // Output |index| is |value|.
 void ft_lower_set(ft_lowering *l, uint32_t index, uint32_t value);

@@ -60,6 +60,9 @@ static ft_status read_attribute(ft_wire wire, ft_onnx_attribute *out, ft_error *
       case 5:
         out->t = field.bytes;
         break;
+      case 6:
+        out->g = field.bytes;
+        break;
       case 20:
         out->type = (int64_t)field.value;
         break;
@@ -243,9 +246,9 @@ ft_status ft_onnx_open(ft_span file, ft_arena *arena, ft_onnx_model *out,
   *out = (ft_onnx_model){.file = file.data};
   FT_TRY(ft_onnx_check(file, error));
   static const uint32_t numbers[] = {7, 8};
-  uint32_t counts[2], items = 0;
+  uint32_t counts[2];
   ft_wire wire = ft_wire_open(file, file.data, "ModelProto"), inner;
-  FT_TRY(count_fields(wire, numbers, 2, counts, &items, error));
+  FT_TRY(count_fields(wire, numbers, 2, counts, &out->items, error));
   if (counts[0] == 0) FT_FAIL(error, FT_REFUSED, "the file has no GraphProto");
   ft_onnx_opset *opsets = FT_NEW_ARRAY(arena, ft_onnx_opset, counts[1]);
   FT_OOM_IF(!opsets, error);
@@ -253,7 +256,17 @@ ft_status ft_onnx_open(ft_span file, ft_arena *arena, ft_onnx_model *out,
   ft_span graph = {0};
   FT_TRY(read_model(wire, out, opsets, &graph, error));
   FT_TRY(ft_wire_enter(&wire, graph, "GraphProto", &inner, error));
-  return read_graph(inner, out, arena, &items, error);
+  return read_graph(inner, out, arena, &out->items, error);
+}
+
+ft_status ft_onnx_open_graph(ft_onnx_model *outer, const ft_onnx_attribute *attribute,
+                             ft_arena *arena, ft_onnx_model *out, ft_error *error) {
+  *out = (ft_onnx_model){.file = outer->file,
+                         .ir_version = outer->ir_version,
+                         .opset_count = outer->opset_count,
+                         .opset = outer->opset};
+  ft_wire wire = ft_wire_open(attribute->g, outer->file, "GraphProto");
+  return read_graph(wire, out, arena, &outer->items, error);
 }
 
 char *ft_span_copy(ft_span span, ft_arena *arena) {

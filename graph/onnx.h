@@ -35,7 +35,7 @@ typedef struct ft_onnx_attribute {
   int64_t type;  // ft_onnx_attribute_type, or a number we have no name for
   int64_t i;
   float f;
-  ft_span s, t;  // s: bytes of the string; t: a TensorProto
+  ft_span s, t, g;  // s: bytes of the string; t: a TensorProto; g: a GraphProto
 } ft_onnx_attribute;
 
 typedef struct ft_onnx_node {
@@ -61,6 +61,7 @@ typedef struct ft_onnx_model {
   ft_span name;
   uint32_t opset_count, node_count, initializer_count, input_count, output_count;
   uint32_t sparse_count;
+  uint32_t items;  // listed so far, of FT_ONNX_MAX_ITEMS
   const ft_onnx_opset *opset;
   const ft_onnx_node *node;
   const ft_onnx_entry *initializer;     // TensorProto
@@ -69,6 +70,12 @@ typedef struct ft_onnx_model {
 
 FT_MUST_CHECK ft_status ft_onnx_open(ft_span file, ft_arena *arena, ft_onnx_model *out,
                                      ft_error *error);
+// The graph inside an attribute of a node of |outer|, as a model with the same opsets.
+// Its items count in outer->items.
+FT_MUST_CHECK ft_status ft_onnx_open_graph(ft_onnx_model *outer,
+                                           const ft_onnx_attribute *attribute,
+                                           ft_arena *arena, ft_onnx_model *out,
+                                           ft_error *error);
 // A NUL-terminated copy; NULL when out of memory.
 char *ft_span_copy(ft_span span, ft_arena *arena);
 // The version of |domain| that the model imports; 0 when it does not.

@@ -64,6 +64,25 @@ ft_status ft_lower_xor(ft_lowering *l) {
   return ft_lower_return(l, ft_emit1(l, FT_OP_NOT, ft_emit2(l, FT_OP_EQUAL, a, b)));
 }
 
+// The remainder has the sign of the dividend (fmod = 1) or of the divisor: then it is
+// moved by one divisor where the signs differ.
+ft_status ft_lower_mod(ft_lowering *l) {
+  uint32_t a = ft_lower_input(l, 0), b = ft_lower_input(l, 1);
+  bool is_fmod = ft_lower_int(l, "fmod", 0) != 0;
+  if (l->status == FT_OK && !is_fmod && ft_dtype_is_float(ft_lower_dtype(l, a)))
+    return ft_lower_fail(l, FT_REFUSED, "fmod is 0 for %s",
+                         ft_dtype_text(ft_lower_dtype(l, a)));
+  uint32_t rest = ft_emit2(l, FT_OP_FMOD, a, b);
+  if (is_fmod) return ft_lower_return(l, rest);
+  uint32_t zero = ft_emit_scalar(l, a, 0);
+  uint32_t exact = ft_emit2(l, FT_OP_EQUAL, rest, zero);
+  uint32_t same_sign = ft_emit2(l, FT_OP_EQUAL, ft_emit2(l, FT_OP_LESS, rest, zero),
+                                ft_emit2(l, FT_OP_LESS, b, zero));
+  uint32_t stays = ft_emit2(l, FT_OP_OR, exact, same_sign);
+  uint32_t moved = ft_emit2(l, FT_OP_ADD, rest, b);
+  return ft_lower_return(l, ft_emit_where(l, stays, rest, moved));
+}
+
 ft_status ft_lower_variadic(ft_lowering *l) {
   uint32_t value = ft_lower_input(l, 0);
   for (uint32_t i = 1; i < l->input_count; i++)

@@ -166,7 +166,7 @@ Test(graph_import, refuses_a_cycle_and_names_both_nodes) {
   onnx_node(&file, "Add", "x,b", "a", NULL);
   onnx_node(&file, "Relu", "a", "b", NULL);
   must_fail(&file, FT_REFUSED,
-            "node 0 'n_a' (Add) reads 'b', which node 1 'n_b' produces: a cycle");
+            "node 1 'n_b' (Relu) reads 'a', which node 0 'n_a' produces: a cycle");
   file = unary("Relu", "3", NULL);
   onnx_node(&file, "Relu", "self", "self", NULL);
   must_fail(&file, FT_REFUSED, "node 1 'n_self' (Relu) reads 'self'");
