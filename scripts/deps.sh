@@ -11,7 +11,9 @@ set -euo pipefail
 build=(gcc clang libc6-dev cmake ninja-build pkg-config  # clang and gcc also build kernels
        libjansson-dev libsqlite3-dev zlib1g-dev libmd-dev python3)
 tests=(libcriterion-dev clang-format
-       libclang-rt-14-dev)  # the runtime of ASan and libFuzzer
+       libclang-rt-14-dev   # the runtime of ASan and libFuzzer
+       libprotobuf-c-dev protobuf-c-compiler  # a second reader of ONNX files, to disagree with
+       python3-onnx libonnx-testdata)  # onnx-ml.proto; ONNX's own operator tests
 
 case "${1:-all}" in
   build) wanted=("${build[@]}") ;;

@@ -244,8 +244,10 @@ static inline void batch_run(batch *b) {
   for (uint32_t i = 0; i < b->count; i++) {
     batch_case *c = &b->item[i];
     ft_error error;
-    if (!c->refusal && !c->failure)
-      batch_accept(b, c, batch_run_case(b, c, &error), &error);
+    if (c->refusal || c->failure) continue;
+    // Too late to refuse: what was imported and planned must run.
+    if (batch_run_case(b, c, &error) != FT_OK)
+      c->failure = ft_arena_strdup(b->arena, error.text);
   }
 }
 
