@@ -1,39 +1,16 @@
 #include "graph/dense.h"
 
-#include <string.h>
-
 #include "graph/accumulator.h"
-
-ft_step ft_step_of(const ft_graph *graph, const ft_primitive *primitive) {
-  const ft_value *result = &graph->value[primitive->output];
-  ft_step step = {.op = primitive->op,
-                  .attr = primitive->attr,
-                  .count = primitive->input_count,
-                  .dtype = result->dtype,
-                  .shape = result->shape};
-  for (uint32_t i = 0; i < step.count; i++) {
-    step.in_shape[i] = graph->value[primitive->input[i]].shape;
-    step.in_dtype[i] = graph->value[primitive->input[i]].dtype;
-  }
-  return step;
-}
-
-ft_dtype ft_step_operand_dtype(const ft_step *step) {
-  return step->in_dtype[step->count - 1];
-}
-
-ft_remap ft_step_remap(const ft_step *step, uint32_t i) {
-  return step->op == FT_OP_TRANSPOSE
-             ? ft_remap_transpose(&step->in_shape[i], step->attr.perm)
-             : ft_remap_broadcast(&step->in_shape[i], &step->shape);
-}
+#include "graph/gather.h"
+#include "graph/select.h"
 
 // ---- elementwise and remaps -----------------------------------------------------
 
 typedef struct workspace {
   ft_chunk operand[3];
   double scale[FT_PLANE_CHUNK];
-  int64_t index[FT_PLANE_CHUNK];
+  int64_t index[FT_PLANE_CHUNK], at[FT_PLANE_CHUNK];
+  uint32_t which[FT_PLANE_CHUNK];
 } workspace;
 
 static ft_cells read_operand(const ft_plane *plane, const ft_remap *remap, int64_t start,
@@ -43,22 +20,6 @@ static ft_cells read_operand(const ft_plane *plane, const ft_remap *remap, int64
   ft_remap_run(remap, start, count, index);
   ft_plane_gather(plane, index, count, &cells);
   return cells;
-}
-
-// Integer planes have a scale column only once an element is uncertain.
-static ft_status keep_doubts(ft_plane *out, int64_t start, const double *scale,
-                             size_t count, ft_error *error) {
-  bool any = out->scale != NULL;
-  for (size_t j = 0; j < count && !any; j++) any = scale[j] > 0;
-  if (!any) return FT_OK;
-  if (!out->scale) {
-    size_t bytes = (size_t)out->elements * sizeof *out->scale;
-    out->scale = ft_allocate(ft_allocator_system(), bytes, 64);
-    FT_OOM_IF(!out->scale, error);
-    memset(out->scale, 0, bytes);
-  }
-  memcpy(out->scale + start, scale, count * sizeof *scale);
-  return FT_OK;
 }
 
 static ft_status run_chunks(const ft_step *step, const ft_plane *const *in,
@@ -77,7 +38,69 @@ static ft_status run_chunks(const ft_step *step, const ft_plane *const *in,
     call.out = is_float ? (ft_cells){out->value + start, out->scale + start, NULL}
                         : (ft_cells){NULL, work->scale, out->integer + start};
     kernel(&call);
-    if (!is_float) FT_TRY(keep_doubts(out, start, work->scale, call.count, error));
+    if (!is_float) FT_TRY(ft_plane_doubt(out, start, work->scale, call.count, error));
+  }
+  return FT_OK;
+}
+
+// ---- selections and gathers -----------------------------------------------------
+
+static ft_cells window_of(ft_plane *out, workspace *work, int64_t start) {
+  return out->value ? (ft_cells){out->value + start, out->scale + start, NULL}
+                    : (ft_cells){NULL, work->scale, out->integer + start};
+}
+
+static ft_cells cells_from(const ft_cells *cells, size_t start) {
+  return (ft_cells){cells->value ? cells->value + start : NULL, cells->scale + start,
+                    cells->integer ? cells->integer + start : NULL};
+}
+
+static size_t chunk_at(const ft_plane *out, int64_t start, workspace *work) {
+  int64_t left = out->elements - start;
+  size_t count = left < FT_PLANE_CHUNK ? (size_t)left : FT_PLANE_CHUNK;
+  for (size_t j = 0; j < count; j++) work->at[j] = start + (int64_t)j;
+  return count;
+}
+
+// Stretches of one operand at a time.
+static void copy_selected(const ft_plane *const *in, const workspace *work, size_t count,
+                          const ft_cells *to) {
+  for (size_t j = 0, next; j < count; j = next) {
+    for (next = j + 1; next < count && work->which[next] == work->which[j];) next++;
+    ft_cells part = cells_from(to, j);
+    ft_plane_gather(in[work->which[j]], work->index + j, next - j, &part);
+  }
+}
+
+static ft_status run_select(const ft_step *step, const ft_plane *const *in,
+                            workspace *work, ft_arena *arena, ft_plane *out,
+                            ft_error *error) {
+  ft_select select;
+  FT_TRY(ft_select_make(step, arena, &select, error));
+  for (int64_t start = 0; start < out->elements; start += FT_PLANE_CHUNK) {
+    size_t count = chunk_at(out, start, work);
+    ft_cells to = window_of(out, work, start);
+    ft_select_run(&select, work->at, count, work->which, work->index);
+    copy_selected(in, work, count, &to);
+    if (!out->value) FT_TRY(ft_plane_doubt(out, start, to.scale, count, error));
+  }
+  return FT_OK;
+}
+
+static ft_status run_gather(const ft_step *step, const ft_plane *const *in,
+                            workspace *work, ft_plane *out, ft_error *error) {
+  ft_gather gather = ft_gather_make(step);
+  for (int64_t start = 0; start < out->elements; start += FT_PLANE_CHUNK) {
+    size_t count = chunk_at(out, start, work);
+    ft_cells found = {NULL, work->operand[1].scale, work->operand[1].integer};
+    ft_cells to = window_of(out, work, start);
+    ft_remap_list(&gather.index, work->at, count, work->index);
+    ft_plane_gather(in[1], work->index, count, &found);
+    FT_TRY(ft_gather_run(&gather, work->at, &found, count, work->index, error));
+    ft_plane_gather(in[0], work->index, count, &to);
+    for (size_t j = 0; j < count; j++)
+      if (found.scale[j] > 0) to.scale[j] = found.scale[j];
+    if (!out->value) FT_TRY(ft_plane_doubt(out, start, to.scale, count, error));
   }
   return FT_OK;
 }
@@ -86,7 +109,7 @@ static ft_status run_chunks(const ft_step *step, const ft_plane *const *in,
 
 static void accumulate(const ft_step *step, const ft_plane *in, workspace *work,
                        ft_accumulator *accumulator) {
-  ft_remap remap = ft_remap_reduce(&step->in_shape[0], step->attr.axes);
+  ft_remap remap = ft_remap_reduce(&step->operand[0].shape, step->attr->axes);
   for (int64_t start = 0; start < in->elements; start += FT_PLANE_CHUNK) {
     int64_t left = in->elements - start;
     size_t count = left < FT_PLANE_CHUNK ? (size_t)left : FT_PLANE_CHUNK;
@@ -98,8 +121,8 @@ static void accumulate(const ft_step *step, const ft_plane *in, workspace *work,
 
 static int64_t row_length(const ft_step *step) {
   int64_t length = 1;
-  for (int i = 0; i < step->in_shape[0].rank; i++)
-    if (step->attr.axes >> i & 1) length *= step->in_shape[0].dim[i];
+  for (int i = 0; i < step->operand[0].shape.rank; i++)
+    if (step->attr->axes >> i & 1) length *= step->operand[0].shape.dim[i];
   return length;
 }
 
@@ -114,7 +137,7 @@ static ft_status finish_all(const ft_step *step, const ft_accumulator *accumulat
     if (ft_dtype_is_float(step->dtype))
       out->scale[i] = scale;
     else
-      FT_TRY(keep_doubts(out, i, &scale, 1, error));
+      FT_TRY(ft_plane_doubt(out, i, &scale, 1, error));
   }
   return FT_OK;
 }
@@ -133,33 +156,56 @@ static ft_status run_reduction(const ft_step *step, const ft_plane *in, workspac
   return status;
 }
 
-// ---- both -----------------------------------------------------------------------
+// ---- all of them ----------------------------------------------------------------
 
-static bool is_reduction(ft_op op) {
-  return ft_op_describe(op)->class == FT_CLASS_R;
-}
-
-static ft_status refuse(const ft_step *step, ft_plane *out, ft_error *error) {
-  ft_plane_release(out);
+static ft_status refuse(const ft_step *step, ft_error *error) {
   FT_FAIL(error, FT_UNSUPPORTED, "%s of %s has no meaning",
           ft_op_describe(step->op)->name, ft_dtype_text(ft_step_operand_dtype(step)));
 }
 
+static ft_status run_rows(const ft_step *step, const ft_plane *const *in, workspace *work,
+                          ft_plane *out, ft_error *error) {
+  ft_op_class class = ft_op_describe(step->op)->class;
+  if (class == FT_CLASS_R) return run_reduction(step, in[0], work, out, error);
+  return class == FT_CLASS_M && ft_dtype_is_float(step->dtype)
+             ? ft_dense_contract(step, in, out, error)
+             : ft_dense_rows(step, in, out, error);
+}
+
+static ft_status run_kind(const ft_step *step, const ft_plane *const *in, workspace *work,
+                          ft_arena *arena, ft_plane *out, ft_error *error) {
+  switch (ft_step_kind_of(step->op)) {
+    case FT_STEP_POINTWISE:
+      return run_chunks(step, in, work, out, error);
+    case FT_STEP_SELECT:
+      return run_select(step, in, work, arena, out, error);
+    case FT_STEP_GATHER:
+      return run_gather(step, in, work, out, error);
+    default:
+      return run_rows(step, in, work, out, error);
+  }
+}
+
+static ft_status run(const ft_step *step, const ft_plane *const *in, ft_arena *arena,
+                     ft_plane *out, ft_error *error) {
+  workspace *work = ft_arena_alloc_aligned(arena, sizeof *work, 64);
+  FT_OOM_IF(!work, error);
+  if (!out->value)
+    FT_TRY(ft_plane_create(step->dtype, ft_shape_elements(&step->shape), out, error));
+  return run_kind(step, in, work, arena, out, error);
+}
+
 ft_status ft_dense_run(const ft_step *step, const ft_plane *const *in, ft_plane *out,
                        ft_error *error) {
-  if (!is_reduction(step->op) &&
-      !ft_semantics_find(step->op, ft_step_operand_dtype(step)))
-    return refuse(step, out, error);
-  workspace *work = ft_allocate(ft_allocator_system(), sizeof *work, 64);
-  if (!work) ft_plane_release(out);
-  FT_OOM_IF(!work, error);
-  ft_status status = FT_OK;
-  if (!out->value)
-    status = ft_plane_create(step->dtype, ft_shape_elements(&step->shape), out, error);
-  if (status == FT_OK)
-    status = is_reduction(step->op) ? run_reduction(step, in[0], work, out, error)
-                                    : run_chunks(step, in, work, out, error);
-  ft_release(ft_allocator_system(), work);
+  bool is_known = ft_step_kind_of(step->op) != FT_STEP_POINTWISE ||
+                  ft_semantics_find(step->op, ft_step_operand_dtype(step)) != NULL;
+  ft_arena *arena = is_known ? ft_arena_create(ft_allocator_system()) : NULL;
+  ft_status status = !is_known ? refuse(step, error) : FT_OUT_OF_MEMORY;
+  if (arena)
+    status = run(step, in, arena, out, error);
+  else if (is_known)
+    ft_error_set(error, status, "out of memory in %s", __func__);
+  ft_arena_destroy(arena);
   if (status != FT_OK) ft_plane_release(out);
   return status;
 }

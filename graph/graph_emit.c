@@ -70,10 +70,29 @@ static bool same_primitive(const ft_graph *graph, uint32_t value, const void *ke
          memcmp(p->input, e->input, e->count * sizeof e->input[0]) == 0;
 }
 
-// Bytes that folding would read and write; UINT64_MAX when an input is not known.
+// How many terms an element of a window or contraction has, as far as it matters.
+static double terms_of(const ft_graph *graph, const emission *e) {
+  const ft_shape *b = &graph->value[e->input[e->count - 1]].shape;
+  double terms = 1;
+  if (e->op == FT_OP_MATMUL) return (double)b->dim[b->rank - 2];
+  if (e->op == FT_OP_CONV)
+    for (int i = 1; i < b->rank; i++) terms *= (double)b->dim[i];
+  else
+    for (int i = 0; i < e->shape.rank - 2; i++) terms *= (double)e->attr.window[i];
+  return terms;
+}
+
+// Bytes that folding would read and write, or terms that it would add; UINT64_MAX when
+// that is too many or an input is not known.
 static uint64_t fold_cost(const ft_graph *graph, const emission *e) {
   uint64_t bytes = (uint64_t)ft_shape_elements(&e->shape) * ft_dtype_bytes(e->dtype);
+  ft_op_class class = ft_op_describe(e->op)->class;
   if (bytes > FT_FOLD_BYTES) return UINT64_MAX;
+  if (class == FT_CLASS_S || class == FT_CLASS_M) {
+    double terms = (double)bytes * terms_of(graph, e);
+    if (!(terms <= FT_FOLD_COST)) return UINT64_MAX;
+    bytes += (uint64_t)terms;
+  }
   for (uint32_t i = 0; i < e->count; i++) {
     const ft_tensor *data = graph->value[e->input[i]].data;
     if (!data || data->bytes > FT_FOLD_COST) return UINT64_MAX;
@@ -87,8 +106,7 @@ static ft_status fold(ft_graph *graph, const emission *e, uint32_t *out_value,
                       ft_error *error) {
   ft_tensor result;
   uint64_t cost = fold_cost(graph, e);
-  if (e->count > 3 || cost > FT_FOLD_COST ||
-      graph->builder->fold_cost + cost > FT_FOLD_TOTAL)
+  if (cost > FT_FOLD_COST || graph->builder->fold_cost + cost > FT_FOLD_TOTAL)
     return FT_UNSUPPORTED;
   ft_tensor *input = FT_NEW_ARRAY(graph->arena, ft_tensor, e->count);
   FT_OOM_IF(!input, error);

@@ -4,14 +4,17 @@
 // one primitive: first it walks the primitives backwards and finds which lists of
 // elements of which values are needed, then forwards and computes them, with the same
 // kernels as the dense interpreter. Equal lists are one list, so a value that is
-// reached by two ways is computed once. A reduction is a leaf of the frame: it looks its
-// elements up in its memo and evaluates the missing rows in frames of their own.
+// reached by two ways is computed once. A row primitive (reduction, window, contraction)
+// is a leaf of the frame: it looks its elements up in its memo and evaluates the missing
+// rows in frames of their own. So is a gather whose indices the group computes.
 #include <string.h>
 
-#include "graph/accumulator.h"
-#include "graph/dense.h"
+#include "graph/gather.h"
 #include "graph/interpreter.h"
 #include "graph/memo.h"
+#include "graph/plane.h"
+#include "graph/rows.h"
+#include "graph/select.h"
 
 // Row-major element indices.
 typedef struct list {
@@ -25,19 +28,23 @@ typedef struct list {
 typedef struct demand {
   struct demand *next;
   const list *at;
-  const list *operand[3];
+  const list **operand;   // [step.count]; NULL where nothing is needed
+  const uint32_t *which;  // selections: the operand of each element
   ft_cells column;
 } demand;
 
 // A primitive of the group.
 typedef struct node {
   ft_step step;
-  ft_elementwise *kernel;  // NULL for reductions
-  uint32_t producer[3];    // position in the group, FT_NONE when from outside
-  const ft_plane *outside[3];
+  ft_step_kind kind;
+  bool is_leaf;              // its operands are evaluated in frames of their own
+  uint32_t *producer;        // [step.count] position in the group, FT_NONE: from outside
+  const ft_plane **outside;  // [step.count]
+  ft_elementwise *kernel;    // pointwise, with |remap|
   ft_remap remap[3];
-  ft_remap row_start, row_step;  // reductions
-  int64_t row_length;
+  ft_select select;
+  ft_gather gather;
+  ft_rows rows;
   ft_memo memo;
 } node;
 
@@ -101,24 +108,7 @@ static ft_status find_operand(evaluation *run, node *n, uint32_t i, uint32_t val
   return FT_OK;
 }
 
-static void prepare_rows(node *n) {
-  const ft_shape *shape = &n->step.in_shape[0];
-  n->row_start = ft_remap_row_start(shape, n->step.attr.axes);
-  n->row_step = ft_remap_row_step(shape, n->step.attr.axes);
-  n->row_length = 1;
-  for (int i = 0; i < shape->rank; i++)
-    if (n->step.attr.axes >> i & 1) n->row_length *= shape->dim[i];
-}
-
-static ft_status prepare_node(evaluation *run, node *n, const ft_primitive *primitive,
-                              ft_error *error) {
-  n->step = ft_step_of(run->group->graph, primitive);
-  for (uint32_t i = 0; i < n->step.count; i++)
-    FT_TRY(find_operand(run, n, i, primitive->input[i], error));
-  if (ft_op_describe(n->step.op)->class == FT_CLASS_R) {
-    prepare_rows(n);
-    return FT_OK;
-  }
+static ft_status prepare_pointwise(node *n, ft_error *error) {
   n->kernel = ft_semantics_find(n->step.op, ft_step_operand_dtype(&n->step));
   if (!n->kernel)
     FT_FAIL(error, FT_UNSUPPORTED, "%s of %s has no meaning",
@@ -126,6 +116,35 @@ static ft_status prepare_node(evaluation *run, node *n, const ft_primitive *prim
             ft_dtype_text(ft_step_operand_dtype(&n->step)));
   for (uint32_t i = 0; i < n->step.count; i++) n->remap[i] = ft_step_remap(&n->step, i);
   return FT_OK;
+}
+
+static ft_status prepare_kind(evaluation *run, node *n, ft_error *error) {
+  switch (n->kind) {
+    case FT_STEP_POINTWISE:
+      return prepare_pointwise(n, error);
+    case FT_STEP_SELECT:
+      return ft_select_make(&n->step, run->arena, &n->select, error);
+    case FT_STEP_GATHER:
+      n->gather = ft_gather_make(&n->step);
+      n->is_leaf = n->producer[1] != FT_NONE;
+      return FT_OK;
+    default:
+      n->rows = ft_rows_make(&n->step);
+      n->is_leaf = true;
+      return FT_OK;
+  }
+}
+
+static ft_status prepare_node(evaluation *run, node *n, const ft_primitive *primitive,
+                              ft_error *error) {
+  FT_TRY(ft_step_of(run->group->graph, primitive, run->arena, &n->step, error));
+  n->kind = ft_step_kind_of(n->step.op);
+  n->producer = FT_NEW_ARRAY(run->arena, uint32_t, n->step.count);
+  n->outside = FT_NEW_ARRAY(run->arena, const ft_plane *, n->step.count);
+  FT_OOM_IF(!n->producer || !n->outside, error);
+  for (uint32_t i = 0; i < n->step.count; i++)
+    FT_TRY(find_operand(run, n, i, primitive->input[i], error));
+  return prepare_kind(run, n, error);
 }
 
 static ft_status prepare(evaluation *run, const ft_tensor *input, ft_error *error) {
@@ -207,35 +226,107 @@ static ft_status want(frame *f, uint32_t position, const list *at, ft_error *err
   return FT_OK;
 }
 
-// Finds what |d| needs of its operands; reductions look after themselves.
+static ft_status need(frame *f, const node *n, demand *d, uint32_t i, const list *at,
+                      ft_error *error) {
+  FT_OOM_IF(!at, error);
+  d->operand[i] = at;
+  return n->producer[i] == FT_NONE ? FT_OK : want(f, n->producer[i], at, error);
+}
+
+// Sorts the elements by operand, keeping their order.
+static ft_status spread_selection(frame *f, const node *n, demand *d, ft_error *error) {
+  size_t count = d->at->count, *used = FT_NEW_ARRAY(f->arena, size_t, n->step.count);
+  uint32_t *which = FT_NEW_ARRAY(f->arena, uint32_t, count);
+  int64_t *element = FT_NEW_ARRAY(f->arena, int64_t, count);
+  int64_t **part = FT_NEW_ARRAY(f->arena, int64_t *, n->step.count);
+  FT_OOM_IF(!used || !which || !element || !part, error);
+  ft_select_run(&n->select, d->at->index, count, which, element);
+  d->which = which;
+  for (size_t j = 0; j < count; j++) used[which[j]]++;
+  for (uint32_t i = 0; i < n->step.count; i++) {
+    if (!used[i]) continue;
+    part[i] = FT_NEW_ARRAY(f->arena, int64_t, used[i]);
+    FT_OOM_IF(!part[i], error);
+    used[i] = 0;
+  }
+  for (size_t j = 0; j < count; j++) part[which[j]][used[which[j]]++] = element[j];
+  for (uint32_t i = 0; i < n->step.count; i++)
+    if (used[i]) FT_TRY(need(f, n, d, i, intern(f, part[i], used[i]), error));
+  return FT_OK;
+}
+
+// The indices are there already.
+static ft_status spread_gather(frame *f, const node *n, demand *d, ft_error *error) {
+  size_t count = d->at->count;
+  ft_cells found = {0};
+  int64_t *element = FT_NEW_ARRAY(f->arena, int64_t, count);
+  FT_OOM_IF(!element, error);
+  FT_TRY(new_cells(f, n->step.operand[1].dtype, count, &found, error));
+  ft_remap_list(&n->gather.index, d->at->index, count, element);
+  ft_plane_gather(n->outside[1], element, count, &found);
+  FT_TRY(ft_gather_run(&n->gather, d->at->index, &found, count, element, error));
+  return need(f, n, d, 0, intern(f, element, count), error);
+}
+
+// Finds what |d| needs of its operands; leaves look after themselves.
 static ft_status spread(frame *f, const node *n, demand *d, ft_error *error) {
-  for (uint32_t i = 0; n->kernel && i < n->step.count; i++) {
-    d->operand[i] = mapped(f, &n->remap[i], d->at);
-    FT_OOM_IF(!d->operand[i], error);
-    if (n->producer[i] != FT_NONE) FT_TRY(want(f, n->producer[i], d->operand[i], error));
+  if (n->is_leaf) return FT_OK;
+  d->operand = FT_NEW_ARRAY(f->arena, const list *, n->step.count);
+  FT_OOM_IF(!d->operand, error);
+  if (n->kind == FT_STEP_SELECT) return spread_selection(f, n, d, error);
+  if (n->kind == FT_STEP_GATHER) return spread_gather(f, n, d, error);
+  for (uint32_t i = 0; i < n->step.count; i++)
+    FT_TRY(need(f, n, d, i, mapped(f, &n->remap[i], d->at), error));
+  return FT_OK;
+}
+
+// What |d| asked for of operand |i|.
+static ft_status operand_cells(frame *f, const node *n, const demand *d, uint32_t i,
+                               ft_cells *out, ft_error *error) {
+  const list *at = d->operand[i];
+  if (n->producer[i] != FT_NONE) {
+    *out = find_demand(f, n->producer[i], at)->column;
+    return FT_OK;
+  }
+  FT_TRY(new_cells(f, n->step.operand[i].dtype, at->count, out, error));
+  ft_plane_gather(n->outside[i], at->index, at->count, out);
+  return FT_OK;
+}
+
+static void copy_cell(const ft_cells *from, size_t at, ft_cells *to, size_t index) {
+  to->scale[index] = from->scale[at];
+  if (from->value) to->value[index] = from->value[at];
+  if (from->integer) to->integer[index] = from->integer[at];
+}
+
+static ft_status compute_selection(frame *f, const node *n, demand *d, ft_error *error) {
+  ft_cells *part = FT_NEW_ARRAY(f->arena, ft_cells, n->step.count);
+  size_t *next = FT_NEW_ARRAY(f->arena, size_t, n->step.count);
+  FT_OOM_IF(!part || !next, error);
+  for (uint32_t i = 0; i < n->step.count; i++)
+    if (d->operand[i]) FT_TRY(operand_cells(f, n, d, i, &part[i], error));
+  for (size_t j = 0; j < d->at->count; j++) {
+    uint32_t i = d->which[j];
+    copy_cell(&part[i], next[i]++, &d->column, j);
   }
   return FT_OK;
 }
 
 static ft_status compute(frame *f, const node *n, demand *d, ft_error *error) {
+  if (n->kind == FT_STEP_GATHER) return operand_cells(f, n, d, 0, &d->column, error);
+  FT_TRY(new_cells(f, n->step.dtype, d->at->count, &d->column, error));
+  if (n->kind == FT_STEP_SELECT) return compute_selection(f, n, d, error);
   ft_semantics_call call = {.from = ft_step_operand_dtype(&n->step),
                             .to = n->step.dtype,
+                            .out = d->column,
                             .count = d->at->count};
-  for (uint32_t i = 0; i < n->step.count; i++) {
-    if (n->producer[i] != FT_NONE) {
-      call.in[i] = find_demand(f, n->producer[i], d->operand[i])->column;
-      continue;
-    }
-    FT_TRY(new_cells(f, n->step.in_dtype[i], call.count, &call.in[i], error));
-    ft_plane_gather(n->outside[i], d->operand[i]->index, call.count, &call.in[i]);
-  }
-  FT_TRY(new_cells(f, n->step.dtype, call.count, &d->column, error));
-  call.out = d->column;
+  for (uint32_t i = 0; i < n->step.count; i++)
+    FT_TRY(operand_cells(f, n, d, i, &call.in[i], error));
   n->kernel(&call);
   return FT_OK;
 }
 
-static ft_status reduce(frame *f, node *n, demand *d, ft_error *error);
+static ft_status leaf(frame *f, node *n, demand *d, ft_error *error);
 
 // Elements index[0 .. count) of primitive |target|; *out lives until the next batch.
 static ft_status evaluate(frame *f, uint32_t target, int64_t *index, size_t count,
@@ -251,79 +342,102 @@ static ft_status evaluate(frame *f, uint32_t target, int64_t *index, size_t coun
   for (uint32_t p = 0; p <= target; p++)
     for (demand *d = f->wanted[p]; d; d = d->next) {
       node *n = &f->run->node[p];
-      FT_TRY(n->kernel ? compute(f, n, d, error) : reduce(f, n, d, error));
+      FT_TRY(n->is_leaf ? leaf(f, n, d, error) : compute(f, n, d, error));
     }
   *out = f->wanted[target]->column;
   return FT_OK;
 }
 
-// ---- reductions -----------------------------------------------------------------
+// ---- leaves ---------------------------------------------------------------------
 
-// Rows on their way through a frame.
+// Elements of operand |i|; *out lives until the inner frame's arena is reset.
+static ft_status fetch(frame *inner, const node *n, uint32_t i, int64_t *index,
+                       size_t count, ft_cells *out, ft_error *error) {
+  if (n->producer[i] != FT_NONE)
+    return evaluate(inner, n->producer[i], index, count, out, error);
+  FT_TRY(new_cells(inner, n->step.operand[i].dtype, count, out, error));
+  ft_plane_gather(n->outside[i], index, count, out);
+  return FT_OK;
+}
+
+// Terms on their way through a frame.
 typedef struct batch {
-  int64_t index[FT_PLANE_CHUNK], slot[FT_PLANE_CHUNK];
+  int64_t index[2][FT_PLANE_CHUNK], slot[FT_PLANE_CHUNK];
   size_t count;
 } batch;
 
-static ft_status flush(frame *inner, const node *n, batch *b, ft_accumulator *accumulator,
+static ft_status flush(frame *inner, const node *n, batch *b, const ft_row_sums *sums,
                        ft_error *error) {
-  ft_cells cells = {0};
+  ft_cells cells[2] = {{0}};
   if (b->count == 0) return FT_OK;
   ft_arena_reset(inner->arena);
-  if (n->producer[0] != FT_NONE) {
-    FT_TRY(evaluate(inner, n->producer[0], b->index, b->count, &cells, error));
-  } else {
-    FT_TRY(new_cells(inner, n->step.in_dtype[0], b->count, &cells, error));
-    ft_plane_gather(n->outside[0], b->index, b->count, &cells);
-  }
-  ft_accumulator_add(n->step.op, n->step.dtype, accumulator, b->slot, &cells, b->count);
+  for (uint32_t i = 0; i < n->rows.operands; i++)
+    FT_TRY(fetch(inner, n, i, b->index[i], b->count, &cells[i], error));
+  ft_rows_add(&n->rows, sums, b->slot, &cells[0], &cells[1], b->count);
   b->count = 0;
   return FT_OK;
 }
 
-static ft_status add_rows(frame *inner, const node *n, const list *rows, batch *b,
-                          ft_accumulator *accumulator, ft_error *error) {
-  for (size_t r = 0; r < rows->count; r++) {
-    int64_t first;
-    ft_remap_list(&n->row_start, &rows->index[r], 1, &first);
-    for (int64_t at = 0; at < n->row_length;) {
-      size_t room = FT_PLANE_CHUNK - b->count;
-      int64_t left = n->row_length - at;
-      size_t take = (uint64_t)left < room ? (size_t)left : room;
-      ft_remap_run(&n->row_step, at, take, b->index + b->count);
-      for (size_t j = b->count; j < b->count + take; j++) {
-        b->index[j] += first;
-        b->slot[j] = (int64_t)r;
-      }
-      b->count += take;
-      at += (int64_t)take;
-      if (b->count == FT_PLANE_CHUNK) FT_TRY(flush(inner, n, b, accumulator, error));
-    }
+// The terms just written behind the batch, as far as they are not in the padding.
+static void take_terms(batch *b, size_t count, size_t row) {
+  size_t end = b->count + count;
+  for (size_t j = b->count; j < end; j++) {
+    if (b->index[0][j] < 0) continue;
+    b->index[0][b->count] = b->index[0][j];
+    b->index[1][b->count] = b->index[1][j];
+    b->slot[b->count++] = (int64_t)row;
   }
-  return flush(inner, n, b, accumulator, error);
 }
 
-// Reduces the rows of the elements |rows|, which are in the memo but not yet known.
-static ft_status reduce_rows(frame *f, node *n, const list *rows, ft_error *error) {
+static ft_status add_rows(frame *inner, const node *n, const list *rows, batch *b,
+                          const ft_row_sums *sums, ft_error *error) {
+  for (size_t r = 0; r < rows->count; r++) {
+    for (int64_t at = 0; at < n->rows.length;) {
+      size_t room = FT_PLANE_CHUNK - b->count;
+      int64_t left = n->rows.length - at;
+      size_t take = (uint64_t)left < room ? (size_t)left : room;
+      int64_t *const end[2] = {b->index[0] + b->count, b->index[1] + b->count};
+      ft_rows_terms(&n->rows, rows->index[r], at, take, end);
+      take_terms(b, take, r);
+      at += (int64_t)take;
+      if (b->count == FT_PLANE_CHUNK) FT_TRY(flush(inner, n, b, sums, error));
+    }
+  }
+  return flush(inner, n, b, sums, error);
+}
+
+static ft_status new_sums(frame *f, const node *n, size_t count, ft_row_sums *out,
+                          ft_error *error) {
+  *out = (ft_row_sums){0};
+  if (n->rows.operands == 2)
+    out->contracted = FT_NEW_ARRAY(f->arena, ft_contraction, count);
+  else
+    out->reduced = FT_NEW_ARRAY(f->arena, ft_accumulator, count);
+  FT_OOM_IF(!out->contracted && !out->reduced, error);
+  ft_rows_init(&n->rows, out, count);
+  return FT_OK;
+}
+
+// Computes the rows of the elements |rows|, which are in the memo but not yet known.
+static ft_status compute_rows(frame *f, node *n, const list *rows, ft_error *error) {
   batch *b = FT_NEW(f->arena, batch);
-  ft_accumulator *accumulator = FT_NEW_ARRAY(f->arena, ft_accumulator, rows->count);
-  FT_OOM_IF(!b || !accumulator, error);
-  ft_accumulator_init(n->step.op, n->step.dtype, accumulator, rows->count);
+  ft_row_sums sums;
+  FT_OOM_IF(!b, error);
+  FT_TRY(new_sums(f, n, rows->count, &sums, error));
   frame inner = {.run = f->run, .arena = ft_arena_create(ft_allocator_system())};
   FT_OOM_IF(!inner.arena, error);
-  ft_status status = add_rows(&inner, n, rows, b, accumulator, error);
+  ft_status status = add_rows(&inner, n, rows, b, &sums, error);
   ft_arena_destroy(inner.arena);
   for (size_t r = 0; status == FT_OK && r < rows->count; r++) {
     bool is_new;
     ft_memo_entry *entry = ft_memo_find(&n->memo, rows->index[r], &is_new);
     ft_cells cells = {&entry->value, &entry->scale, &entry->integer};
-    ft_accumulator_finish(n->step.op, n->step.dtype, &accumulator[r], n->row_length, 0,
-                          &cells);
+    ft_rows_finish(&n->rows, &sums, r, 0, &cells);
   }
   return status;
 }
 
-static ft_status reduce(frame *f, node *n, demand *d, ft_error *error) {
+static ft_status look_up(frame *f, node *n, demand *d, ft_error *error) {
   FT_TRY(ft_memo_reserve(&n->memo, d->at->count, error));
   list missing = {.index = FT_NEW_ARRAY(f->arena, int64_t, d->at->count)};
   FT_OOM_IF(!missing.index, error);
@@ -332,7 +446,7 @@ static ft_status reduce(frame *f, node *n, demand *d, ft_error *error) {
     ft_memo_find(&n->memo, d->at->index[j], &is_new);
     if (is_new) missing.index[missing.count++] = d->at->index[j];
   }
-  if (missing.count) FT_TRY(reduce_rows(f, n, &missing, error));
+  if (missing.count) FT_TRY(compute_rows(f, n, &missing, error));
   FT_TRY(new_cells(f, n->step.dtype, d->at->count, &d->column, error));
   for (size_t j = 0; j < d->at->count; j++) {
     const ft_memo_entry *entry = ft_memo_find(&n->memo, d->at->index[j], &is_new);
@@ -341,6 +455,38 @@ static ft_status reduce(frame *f, node *n, demand *d, ft_error *error) {
     d->column.scale[j] = entry->scale;
   }
   return FT_OK;
+}
+
+static ft_status gather_in(frame *inner, const node *n, demand *d, ft_error *error) {
+  size_t count = d->at->count;
+  int64_t *element = FT_NEW_ARRAY(inner->arena, int64_t, count);
+  ft_cells found, data;
+  FT_OOM_IF(!element, error);
+  ft_remap_list(&n->gather.index, d->at->index, count, element);
+  FT_TRY(fetch(inner, n, 1, element, count, &found, error));
+  int64_t *chosen = FT_NEW_ARRAY(inner->arena, int64_t, count);
+  FT_OOM_IF(!chosen, error);
+  FT_TRY(ft_gather_run(&n->gather, d->at->index, &found, count, chosen, error));
+  FT_TRY(fetch(inner, n, 0, chosen, count, &data, error));
+  for (size_t j = 0; j < count; j++) {
+    copy_cell(&data, j, &d->column, j);
+    if (found.scale[j] > 0) d->column.scale[j] = found.scale[j];
+  }
+  return FT_OK;
+}
+
+static ft_status gather_computed(frame *f, const node *n, demand *d, ft_error *error) {
+  FT_TRY(new_cells(f, n->step.dtype, d->at->count, &d->column, error));
+  frame inner = {.run = f->run, .arena = ft_arena_create(ft_allocator_system())};
+  FT_OOM_IF(!inner.arena, error);
+  ft_status status = gather_in(&inner, n, d, error);
+  ft_arena_destroy(inner.arena);
+  return status;
+}
+
+static ft_status leaf(frame *f, node *n, demand *d, ft_error *error) {
+  return n->kind == FT_STEP_ROWS ? look_up(f, n, d, error)
+                                 : gather_computed(f, n, d, error);
 }
 
 // ---- the call -------------------------------------------------------------------

@@ -8,6 +8,7 @@ typedef struct run {
   ft_arena *scratch;  // tables and drawn constants, until the end
   ft_plane *plane;    // [value_count], roots
   uint32_t *readers;  // [value_count] primitives still to read this root
+  uint32_t *last;     // [value_count] the primitive that was last seen to read this root
   bool *adopted;      // [value_count] its columns belong to the caller's arena
   ft_plane spare;     // the last float columns freed: fresh pages cost as much as tanh
 } run;
@@ -33,10 +34,11 @@ static ft_status start(run *r, const ft_tensor *input, ft_error *error) {
   const ft_graph *graph = r->graph;
   r->plane = FT_NEW_ARRAY(r->scratch, ft_plane, graph->value_count);
   r->readers = FT_NEW_ARRAY(r->scratch, uint32_t, graph->value_count);
+  r->last = FT_NEW_ARRAY(r->scratch, uint32_t, graph->value_count);
   r->adopted = FT_NEW_ARRAY(r->scratch, bool, graph->value_count);
-  FT_OOM_IF(!r->plane || !r->readers || !r->adopted, error);
+  FT_OOM_IF(!r->plane || !r->readers || !r->last || !r->adopted, error);
   for (uint32_t i = 0; i < graph->value_count; i++)
-    r->readers[i] = graph->value[i].consumer_count;
+    r->readers[i] = graph->value[i].consumer_count, r->last[i] = FT_NONE;
   for (uint32_t i = 0; i < graph->input_count; i++) {
     FT_TRY(check_input(graph, i, &input[i], error));
     r->plane[graph->input[i].value] = ft_plane_from_tensor(&input[i]);
@@ -76,27 +78,35 @@ static ft_plane take_spare(run *r, const ft_step *step) {
   return plane;
 }
 
-static void drop_read(run *r, const ft_primitive *primitive) {
-  for (uint32_t i = 0; i < primitive->input_count; i++) {
-    uint32_t root = root_of(r, primitive->input[i]);
-    bool again = false;  // one primitive counts once, however often it reads
-    for (uint32_t j = 0; j < i; j++) again |= root_of(r, primitive->input[j]) == root;
-    if (again || --r->readers[root]) continue;
+// One primitive counts once, however often it reads.
+static void drop_read(run *r, uint32_t primitive) {
+  const ft_primitive *p = &r->graph->primitive[primitive];
+  for (uint32_t i = 0; i < p->input_count; i++) {
+    uint32_t root = root_of(r, p->input[i]);
+    if (r->last[root] == primitive) continue;
+    r->last[root] = primitive;
+    if (--r->readers[root]) continue;
     if (!r->graph->value[root].is_output) recycle(r, &r->plane[root]);
   }
 }
 
+static ft_status run_primitive(run *r, uint32_t index, ft_error *error) {
+  const ft_primitive *primitive = &r->graph->primitive[index];
+  ft_step step;
+  FT_TRY(ft_step_of(r->graph, primitive, r->scratch, &step, error));
+  const ft_plane **in = FT_NEW_ARRAY(r->scratch, const ft_plane *, step.count);
+  FT_OOM_IF(!in, error);
+  for (uint32_t i = 0; i < step.count; i++)
+    FT_TRY(fetch(r, primitive->input[i], &in[i], error));
+  r->plane[primitive->output] = take_spare(r, &step);
+  FT_TRY(ft_dense_run(&step, in, &r->plane[primitive->output], error));
+  drop_read(r, index);
+  return FT_OK;
+}
+
 static ft_status run_primitives(run *r, ft_error *error) {
-  for (uint32_t p = 0; p < r->graph->primitive_count; p++) {
-    const ft_primitive *primitive = &r->graph->primitive[p];
-    ft_step step = ft_step_of(r->graph, primitive);
-    const ft_plane *in[3];
-    for (uint32_t i = 0; i < step.count; i++)
-      FT_TRY(fetch(r, primitive->input[i], &in[i], error));
-    r->plane[primitive->output] = take_spare(r, &step);
-    FT_TRY(ft_dense_run(&step, in, &r->plane[primitive->output], error));
-    drop_read(r, primitive);
-  }
+  for (uint32_t p = 0; p < r->graph->primitive_count; p++)
+    FT_TRY(run_primitive(r, p, error));
   return FT_OK;
 }
 

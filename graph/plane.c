@@ -107,3 +107,18 @@ ft_cells ft_plane_read(const ft_plane *plane, int64_t start, size_t count,
   if (plane->scale) cells.scale = plane->scale + start;
   return cells;
 }
+
+ft_status ft_plane_doubt(ft_plane *plane, int64_t start, const double *scale,
+                         size_t count, ft_error *error) {
+  bool any = plane->scale != NULL;
+  for (size_t j = 0; j < count && !any; j++) any = scale[j] > 0;
+  if (!any) return FT_OK;
+  if (!plane->scale) {
+    size_t bytes = (size_t)plane->elements * sizeof *plane->scale;
+    plane->scale = ft_allocate(ft_allocator_system(), bytes, 64);
+    FT_OOM_IF(!plane->scale, error);
+    memset(plane->scale, 0, bytes);
+  }
+  memcpy(plane->scale + start, scale, count * sizeof *scale);
+  return FT_OK;
+}

@@ -36,6 +36,11 @@ ft_cells ft_plane_read(const ft_plane *plane, int64_t start, size_t count,
 // Elements index[0 .. count) into |out|, whose arrays are big enough.
 void ft_plane_gather(const ft_plane *plane, const int64_t *index, size_t count,
                      const ft_cells *out);
+// Keeps the scales of elements [start, start + count) of an integer plane: it gets a
+// scale column only once an element is uncertain. OUT_OF_MEMORY.
+FT_MUST_CHECK ft_status ft_plane_doubt(ft_plane *plane, int64_t start,
+                                       const double *scale, size_t count,
+                                       ft_error *error);
 
 // Element |index| of an integer or bool tensor; u64 as its bits.
 int64_t ft_tensor_integer(const ft_tensor *tensor, int64_t index);

@@ -169,6 +169,18 @@ static bool pow_doubt(double a, double sa, double ra, double b, double rb, doubl
          b * log(a) - pow_shift(a, ra, b, rb) <= log(top);
 }
 
+// fmod is a - n b with n = trunc(a / b): while n stays it moves with a and n b, and when
+// n may change it can be anything below b.
+static double fmod_moved(double a, double sa, double ra, double b, double sb, double rb,
+                         double k) {
+  double size = fabs(a), by = fabs(b);
+  if (!isfinite(a) || isinf(b) || !(by > rb)) return sa;
+  double least = trunc(fmax(0, size - ra) / (by + rb));
+  double most = trunc((size + ra) / (by - rb));
+  if (ra == 0 && rb == 0) return 0;
+  return least == most ? sa + most * sb : 2 * (by + rb) / k;
+}
+
 // As exp(b log a) in single precision the error grows with the exponent of the result.
 static double pow_ulps(double a, double b) {
   double exponent = fabs(b * log(fabs(a)));
@@ -292,6 +304,12 @@ static inline int64_t quotient(ft_dtype d, int64_t x, int64_t y) {
   if (y == 0) return 0;
   if (d == FT_U64) return (int64_t)((uint64_t)x / (uint64_t)y);
   return y == -1 ? minus(0, x) : x / y;  // the lowest by -1 wraps
+}
+
+static inline int64_t remainder_of(ft_dtype d, int64_t x, int64_t y) {
+  if (y == 0) return 0;
+  if (d == FT_U64) return (int64_t)((uint64_t)x % (uint64_t)y);
+  return y == -1 ? 0 : x % y;
 }
 
 // Negative powers truncate like a division: 0 unless the base is 1 or -1.
@@ -445,19 +463,17 @@ static ft_elementwise *const float_kernel[FT_OP_COUNT] = {
 #define FT_FLOAT(id, arity, value, scale, doubt, rounding) [FT_OP_##id] = float_##id,
 #define FT_FLOAT_TEST(id, truth) [FT_OP_##id] = float_##id,
 #include "graph/semantics.def"
-    [FT_OP_CAST] = float_CAST,
-    [FT_OP_WHERE] = float_WHERE,
-    [FT_OP_BROADCAST] = float_COPY,
-    [FT_OP_TRANSPOSE] = float_COPY,
+    [FT_OP_CAST] = float_CAST,      [FT_OP_WHERE] = float_WHERE,
+    [FT_OP_BROADCAST] = float_COPY, [FT_OP_TRANSPOSE] = float_COPY,
+    [FT_OP_SLICE] = float_COPY,
 };
 
 static ft_elementwise *const integer_kernel[FT_OP_COUNT] = {
 #define FT_INTEGER(id, arity, value, doubt) [FT_OP_##id] = integer_##id,
 #include "graph/semantics.def"
-    [FT_OP_CAST] = integer_CAST,
-    [FT_OP_WHERE] = integer_WHERE,
-    [FT_OP_BROADCAST] = integer_COPY,
-    [FT_OP_TRANSPOSE] = integer_COPY,
+    [FT_OP_CAST] = integer_CAST,      [FT_OP_WHERE] = integer_WHERE,
+    [FT_OP_BROADCAST] = integer_COPY, [FT_OP_TRANSPOSE] = integer_COPY,
+    [FT_OP_SLICE] = integer_COPY,
 };
 
 ft_elementwise *ft_semantics_find(ft_op op, ft_dtype from) {

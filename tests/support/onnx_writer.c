@@ -177,6 +177,12 @@ void onnx_attr_tensor(ft_strbuf *attributes, const char *name, const ft_strbuf *
   pb_message(attributes, 5, &one);
 }
 
+void onnx_attr_graph(ft_strbuf *attributes, const char *name, const onnx_file *graph) {
+  ft_strbuf one = attribute(attributes, name, 5);
+  pb_message(&one, 6, &graph->graph);
+  pb_message(attributes, 5, &one);
+}
+
 static void operands(ft_strbuf *node, uint32_t field, const char *names) {
   const char *piece;
   if (*names == 0) return;

@@ -48,6 +48,8 @@ void onnx_attr_ints(ft_strbuf *attributes, const char *name, const int64_t *valu
 void onnx_attr_floats(ft_strbuf *attributes, const char *name, const float *values,
                       size_t count);
 void onnx_attr_tensor(ft_strbuf *attributes, const char *name, const ft_strbuf *tensor);
+// The nodes, initializers and outputs of |graph| as a subgraph.
+void onnx_attr_graph(ft_strbuf *attributes, const char *name, const onnx_file *graph);
 // |op| may be "domain::Op". |attributes| may be NULL. The node is called "n_" + the
 // first output.
 void onnx_node(onnx_file *file, const char *op, const char *inputs, const char *outputs,
