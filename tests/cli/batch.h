@@ -68,10 +68,13 @@ static inline bool batch_accept(batch *b, batch_case *c, ft_status status,
   return false;
 }
 
+// What was imported executes: a primitive without a tactic is a failure.
 static inline void batch_plan(batch *b, batch_case *c) {
   ft_error error;
-  ft_status status = ft_plan_default(&b->session, c->graph, b->arena, &c->plan, &error);
-  if (!batch_accept(b, c, status, &error)) return;
+  if (ft_plan_default(&b->session, c->graph, b->arena, &c->plan, &error) != FT_OK) {
+    c->failure = ft_arena_strdup(b->arena, error.text);
+    return;
+  }
   c->module = FT_NEW_ARRAY(b->arena, ft_module, c->plan.group_count);
 }
 
@@ -115,10 +118,10 @@ static inline ft_status batch_try_fused(batch *b, batch_case *c, ft_error *error
 
 static inline void batch_plan_fused(batch *b, batch_case *c) {
   ft_error error;
-  ft_status status = batch_try_fused(b, c, &error);
-  // search: "no tactic for ..." is its only complaint about arguments.
-  if (status == FT_INVALID_ARGUMENT) status = FT_UNSUPPORTED;
-  if (!batch_accept(b, c, status, &error)) return;
+  if (batch_try_fused(b, c, &error) != FT_OK) {
+    c->failure = ft_arena_strdup(b->arena, error.text);
+    return;
+  }
   c->module = FT_NEW_ARRAY(b->arena, ft_module, c->plan.group_count);
 }
 

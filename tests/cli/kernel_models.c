@@ -32,7 +32,7 @@ static const char *const tuned_models[] = {
     "layer_norm_sub_dup",
     "layer_norm_with_cast",
 };
-enum { MODEL_COUNT = sizeof tuned_models / sizeof *tuned_models, PASSED_GRAPHS = 20 };
+enum { MODEL_COUNT = sizeof tuned_models / sizeof *tuned_models, PASSED_GRAPHS = 80 };
 
 static void tune_and_verify(const char *name) {
   char relative[128], path[512];
