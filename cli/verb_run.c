@@ -29,13 +29,13 @@ static json_t *real(double value) {
   return json ? json : json_null();
 }
 
-static json_t *verified_json(const ft_run_result *r) {
+static json_t *verified_json(const ft_verified *verified, uint32_t count) {
   json_t *list = json_array();
-  for (uint32_t i = 0; i < r->verified_count; i++) {
-    const ft_comparison *found = &r->verified[i].comparison;
+  for (uint32_t i = 0; i < count; i++) {
+    const ft_comparison *found = &verified[i].comparison;
     json_array_append_new(
-        list, json_pack("{s:s, s:o, s:o, s:I}", "name", r->verified[i].name,
-                        "max_abs_error", real(found->max_abs_error), "max_error_ratio",
+        list, json_pack("{s:s, s:o, s:o, s:I}", "name", verified[i].name, "max_abs_error",
+                        real(found->max_abs_error), "max_error_ratio",
                         real(found->max_ratio), "compared", (json_int_t)found->compared));
   }
   return list;
@@ -48,8 +48,29 @@ static json_t *run_json(const ft_cli_context *c, const ft_run_result *r) {
   if (!o || r->method == FT_VERIFY_NONE) return o;
   json_object_set_new(o, "verified", json_boolean(r->is_verified));
   json_object_set_new(o, "method", json_string(ft_verify_method_text(r->method)));
-  json_object_set_new(o, "compared", verified_json(r));
+  json_object_set_new(o, "compared", verified_json(r->dense, r->dense_count));
+  json_object_set_new(o, "kernels", verified_json(r->kernel, r->kernel_count));
   return o;
+}
+
+static void print_verified(const ft_verified *v) {
+  const ft_comparison *found = &v->comparison;
+  printf("  %s: %lld elements, max abs error %.3g, %.3g of the tolerance: %s\n", v->name,
+         (long long)found->compared, found->max_abs_error, found->max_ratio,
+         found->max_ratio <= 1 ? "right" : "WRONG");
+}
+
+// Of the kernels the worst, and all that are wrong.
+static void print_kernels(const ft_run_result *r) {
+  uint32_t worst = 0;
+  for (uint32_t i = 0; i < r->kernel_count; i++) {
+    double ratio = r->kernel[i].comparison.max_ratio;
+    if (ratio > r->kernel[worst].comparison.max_ratio) worst = i;
+    if (!(ratio <= 1)) print_verified(&r->kernel[i]);
+  }
+  if (r->kernel_count == 0) return;
+  printf("  %u kernels on what they read; the worst:\n", r->kernel_count);
+  print_verified(&r->kernel[worst]);
 }
 
 static void print_run(const ft_cli_context *c, const ft_run_result *r) {
@@ -61,13 +82,10 @@ static void print_run(const ft_cli_context *c, const ft_run_result *r) {
            ft_dtype_text(r->output[i].dtype),
            ft_shape_text(&r->output[i].shape, c->arena));
   if (r->method == FT_VERIFY_NONE || r->outcome != FT_OUTCOME_OK) return;
-  printf("verified, %s:\n", ft_verify_method_text(r->method));
-  for (uint32_t i = 0; i < r->verified_count; i++) {
-    const ft_comparison *found = &r->verified[i].comparison;
-    printf("  %s: %lld elements, max abs error %.3g, %.3g of the tolerance: %s\n",
-           r->verified[i].name, (long long)found->compared, found->max_abs_error,
-           found->max_ratio, found->max_ratio <= 1 ? "right" : "WRONG");
-  }
+  printf("%s, %s:\n", r->is_verified ? "verified" : "WRONG",
+         ft_verify_method_text(r->method));
+  for (uint32_t i = 0; i < r->dense_count; i++) print_verified(&r->dense[i]);
+  print_kernels(r);
 }
 
 // ---- the verb -------------------------------------------------------------------------

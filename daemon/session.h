@@ -128,15 +128,14 @@ typedef struct ft_run_options {
 
 typedef enum ft_verify_method {
   FT_VERIFY_NONE,
-  FT_VERIFY_DENSE,      // each graph output, whole, against the reference of the graph
-  FT_VERIFY_PER_KERNEL  // each kernel on what it really read, sampled when large
+  FT_VERIFY_PER_KERNEL,  // each kernel on what it really read, sampled when large
+  FT_VERIFY_DENSE        // and each graph output, whole, with the graph's reference
 } ft_verify_method;
-const char *ft_verify_method_text(
-    ft_verify_method method);  // "dense", "sampled per kernel"
+const char *ft_verify_method_text(ft_verify_method method);  // "per kernel"
 
-// One compared tensor: a graph output (dense), or all outputs of one kernel.
+// A graph output, or all outputs of one kernel: "kernel 3 (S1): 'a', 'b'".
 typedef struct ft_verified {
-  const char *name;  // of the output; "kernel 3 (S1): 'a', 'b'"
+  const char *name;
   ft_comparison comparison;
 } ft_verified;
 
@@ -147,15 +146,16 @@ typedef struct ft_run_result {
   uint32_t output_count;    // graph outputs, in order; 0 when the run failed
   const ft_tensor *output;  // in the arena, or borrowed from inputs and constants
   ft_verify_method method;
-  bool is_verified;  // all that was compared is within tolerance
-  uint32_t verified_count;
-  const ft_verified *verified;
+  bool is_verified;                    // all that was compared is within tolerance
+  uint32_t kernel_count, dense_count;  // compared
+  const ft_verified *kernel, *dense;
 } ft_run_result;
 
 // Runs the stored plan (or, without one, one kernel per operator with default schedules)
-// once. Inputs come from files, else from |seed|. With |verify| it is compared with the
-// double-precision reference: of the whole graph when that takes less than about 20 s,
-// else kernel by kernel, each against the reference on the very bytes it read.
+// once. Inputs come from files, else from |seed|. With |verify| each kernel is compared
+// with the double-precision reference on the very bytes it read; and, when that takes
+// less than about 20 s, the graph outputs with the reference of the whole graph (whose
+// tolerance grows with every layer: the kernels' check is the sharp one).
 // INVALID_ARGUMENT: a file or range for no input, or of another dtype or shape.
 FT_MUST_CHECK ft_status ft_session_run(ft_session *session, const ft_model *model,
                                        const ft_run_options *options, ft_arena *arena,
