@@ -60,7 +60,7 @@ void ft_fill_random(ft_dtype dtype, void *data, int64_t elements, double low, do
     fill_integer(dtype, data, elements, low, high, &rng);
 }
 
-// ---- who needs positive numbers -------------------------------------------------
+// ---- who needs which numbers   -------------------------------------------------
 
 static bool exponent_is_whole(const ft_graph *graph, uint32_t value) {
   const ft_tensor *data = graph->value[value].data;
@@ -78,29 +78,61 @@ static bool needs_positive(const ft_graph *graph, const ft_primitive *primitive)
   return primitive->op == FT_OP_POW && !exponent_is_whole(graph, primitive->input[1]);
 }
 
-// Marks, per root, what primitives that need it read directly or through unary ones.
+// What the readers of a root want of it.
+typedef struct wish {
+  bool positive;
+  int64_t limit;  // of indices: drawn from [0, limit); 0 = no index
+} wish;
+
+static void want_below(const ft_graph *graph, wish *wishes, uint32_t value,
+                       int64_t limit) {
+  wish *w = &wishes[graph->value[value].root];
+  if (limit && (!w->limit || limit < w->limit)) w->limit = limit;
+}
+
+// What gives out values that it was given: an index there is one here.
+static bool chooses(ft_op op) {
+  return ft_op_describe(op)->class == FT_CLASS_I || op == FT_OP_COPY ||
+         op == FT_OP_CAST || op == FT_OP_MIN || op == FT_OP_MAX || op == FT_OP_WHERE;
+}
+
+static void hand_on_index(const ft_graph *graph, const ft_primitive *p, wish *wishes) {
+  int64_t limit = wishes[p->output].limit;
+  if (p->op == FT_OP_GATHER || p->op == FT_OP_GATHER_ELEMENTS) {
+    int64_t n = graph->value[p->input[0]].shape.dim[p->attr.axis];
+    want_below(graph, wishes, p->input[1], n > 0 ? n : 1);
+    want_below(graph, wishes, p->input[0], limit);
+    return;
+  }
+  for (uint32_t k = 0; chooses(p->op) && k < p->input_count; k++)
+    want_below(graph, wishes, p->input[k], limit);
+}
+
+// Marks, per root, what primitives want that read it directly or through unary ones.
 // |primitive| is in topological order.
-static bool *find_positive(const ft_graph *graph, const uint32_t *primitive,
-                           uint32_t count, ft_arena *arena) {
-  bool *positive = FT_NEW_ARRAY(arena, bool, graph->value_count);
-  for (uint32_t i = count; positive && i-- > 0;) {
+static wish *find_wishes(const ft_graph *graph, const uint32_t *primitive, uint32_t count,
+                         ft_arena *arena) {
+  wish *wishes = FT_NEW_ARRAY(arena, wish, graph->value_count);
+  for (uint32_t i = count; wishes && i-- > 0;) {
     const ft_primitive *p = &graph->primitive[primitive ? primitive[i] : i];
     const ft_op_info *info = ft_op_describe(p->op);
-    bool passes = info->class == FT_CLASS_E && info->arity == 1 && positive[p->output];
+    bool passes =
+        info->class == FT_CLASS_E && info->arity == 1 && wishes[p->output].positive;
     if (needs_positive(graph, p) || passes)
-      positive[graph->value[p->input[0]].root] = true;
+      wishes[graph->value[p->input[0]].root].positive = true;
+    hand_on_index(graph, p, wishes);
   }
-  return positive;
+  return wishes;
 }
 
 // ---- drawing --------------------------------------------------------------------
 
-static ft_input_recipe recipe_of(const ft_value *value, bool positive, uint64_t seed) {
+static ft_input_recipe recipe_of(const ft_value *value, const wish *want, uint64_t seed) {
   ft_input_recipe r = {value->dtype, ft_shape_elements(&value->shape), -2, 2, seed};
   if (!ft_dtype_is_float(value->dtype)) {
     r.low = 0;
-    r.high = 4;
-  } else if (positive) {
+    r.high = want->limit ? (double)want->limit : 4;
+  } else if (want->positive) {
     r.low = 0.25;
     r.high = 2.25;
   }
@@ -118,11 +150,11 @@ static ft_status draw(const ft_value *value, const ft_input_recipe *recipe,
 
 ft_status ft_graph_random_inputs(const ft_graph *graph, uint64_t seed, ft_arena *arena,
                                  ft_tensor *out, ft_error *error) {
-  bool *positive = find_positive(graph, NULL, graph->primitive_count, arena);
-  FT_OOM_IF(!positive, error);
+  wish *wishes = find_wishes(graph, NULL, graph->primitive_count, arena);
+  FT_OOM_IF(!wishes, error);
   for (uint32_t i = 0; i < graph->input_count; i++) {
     const ft_value *value = &graph->value[graph->input[i].value];
-    ft_input_recipe recipe = recipe_of(value, positive[graph->input[i].value], seed + i);
+    ft_input_recipe recipe = recipe_of(value, &wishes[graph->input[i].value], seed + i);
     FT_TRY(draw(value, &recipe, arena, &out[i], error));
   }
   return FT_OK;
@@ -131,11 +163,11 @@ ft_status ft_graph_random_inputs(const ft_graph *graph, uint64_t seed, ft_arena 
 ft_status ft_group_input_recipes(const ft_group *group, uint64_t seed, ft_arena *arena,
                                  ft_input_recipe *out, ft_error *error) {
   const ft_graph *graph = group->graph;
-  bool *positive = find_positive(graph, group->primitive, group->primitive_count, arena);
-  FT_OOM_IF(!positive, error);
+  wish *wishes = find_wishes(graph, group->primitive, group->primitive_count, arena);
+  FT_OOM_IF(!wishes, error);
   for (uint32_t i = 0; i < group->input_count; i++) {
     const ft_value *value = &graph->value[group->input[i]];
-    out[i] = recipe_of(value, positive[group->input[i]], seed + i);
+    out[i] = recipe_of(value, &wishes[group->input[i]], seed + i);
     if (value->role == FT_ROLE_CONSTANT) out[i].elements = -1;
   }
   return FT_OK;

@@ -11,7 +11,10 @@ void ft_fill_random(ft_dtype dtype, void *data, int64_t elements, double low, do
 
 // One tensor per graph input. Floats uniform in [-2, 2), or in [0.25, 2.25) when a
 // primitive that needs positive numbers (SQRT, LOG, POW with a broken exponent) reads the
-// input directly or through unary elementwise primitives; integers in [0, 4).
+// input directly or through unary elementwise primitives. Integers in [0, 4), or in
+// [0, n) when they are indices of a GATHER or GATHER_ELEMENTS along an axis of n (the
+// smallest n, at least 1): read directly or through what hands values on (index remaps,
+// copies, casts, MIN, MAX, WHERE).
 // Input i uses seed + i. The data is in |arena|, 64-byte aligned.
 FT_MUST_CHECK ft_status ft_graph_random_inputs(const ft_graph *graph, uint64_t seed,
                                                ft_arena *arena, ft_tensor *out,

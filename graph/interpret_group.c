@@ -200,6 +200,7 @@ static const list *mapped(frame *f, const ft_remap *remap, const list *from) {
 static ft_status new_cells(frame *f, ft_dtype dtype, size_t count, ft_cells *out,
                            ft_error *error) {
   bool is_float = ft_dtype_is_float(dtype);
+  *out = (ft_cells){0};
   out->scale = FT_NEW_ARRAY(f->arena, double, count);
   if (is_float)
     out->value = FT_NEW_ARRAY(f->arena, double, count);

@@ -242,24 +242,39 @@ ft_status ft_lower_slice(ft_lowering *l) {
 // ---- Concat and Split
 // -------------------------------------------------------------------
 
+static int highest_rank(ft_lowering *l) {
+  int highest = 0;
+  for (uint32_t i = 0; i < l->input_count; i++) {
+    int rank = ft_lower_shape_of(l, ft_lower_input(l, i)).rank;
+    if (rank > highest) highest = rank;
+  }
+  return highest;
+}
+
+// Input |index|; a scalar among vectors is a vector of one, as some exporters write.
+static uint32_t part_of(ft_lowering *l, uint32_t index, int rank) {
+  uint32_t part = ft_lower_input(l, index);
+  int own = ft_lower_shape_of(l, part).rank;
+  if (own == 0 && rank == 1) return ft_emit_place(l, part, 0, 1);
+  if (own != rank)
+    ft_lower_fail(l, FT_REFUSED, "input %u has rank %d, not %d", index, own, rank);
+  return part;
+}
+
 // Inputs without elements along the axis add nothing.
 ft_status ft_lower_concat(ft_lowering *l) {
-  uint32_t first = ft_lower_input(l, 0), count = 0;
-  int rank = ft_lower_shape_of(l, first).rank;
+  uint32_t count = 0, part = ft_lower_input(l, 0);
+  int rank = highest_rank(l);
   if (l->opset >= 4 && !ft_onnx_find_attribute(l->node, "axis"))
     return ft_lower_fail(l, FT_REFUSED, "attribute 'axis' is missing");
   int axis = ft_lower_axis(l, ft_lower_int(l, "axis", 1), rank);
   uint32_t *parts = FT_NEW_ARRAY(l->graph->arena, uint32_t, l->input_count);
   if (!parts) return ft_lower_fail(l, FT_OUT_OF_MEMORY, "out of memory in %s", __func__);
   for (uint32_t i = 0; i < l->input_count && l->status == FT_OK; i++) {
-    uint32_t part = ft_lower_input(l, i);
-    ft_shape shape = ft_lower_shape_of(l, part);
-    if (l->status == FT_OK && shape.rank != rank)
-      return ft_lower_fail(l, FT_REFUSED, "input %u has rank %d, not %d", i, shape.rank,
-                           rank);
-    if (shape.dim[axis] || l->status != FT_OK) parts[count++] = part;
+    part = part_of(l, i, rank);
+    if (ft_lower_shape_of(l, part).dim[axis]) parts[count++] = part;
   }
-  if (count == 0) return ft_lower_return(l, first);
+  if (count == 0) return ft_lower_return(l, part);
   if (count == 1) return ft_lower_return(l, parts[0]);
   return ft_lower_return(
       l, ft_emit(l, FT_OP_CONCAT, parts, count, &(ft_attr){.axis = (uint8_t)axis}));

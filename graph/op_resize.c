@@ -49,15 +49,16 @@ static double resized_length(const resize *r, int axis) {
 }
 
 static double source(const resize *r, int axis, int64_t at) {
-  double x = (double)at, in = (double)r->in[axis], out = (double)r->out[axis];
+  double x = (double)at, in = (double)r->in[axis], whole = (double)r->out[axis];
   double scale = r->scale[axis], start = r->roi_start[axis], end = r->roi_end[axis];
+  double out = scale * in;  // ONNX's reference means this, not the extent below it
   switch (r->map) {
     case HALF_PIXEL:
       return (x + 0.5) / scale - 0.5;
     case HALF_PIXEL_SYMMETRIC:
-      return in / 2 * (1 - out / (scale * in)) + (x + 0.5) / scale - 0.5;
+      return in / 2 * (1 - whole / out) + (x + 0.5) / scale - 0.5;
     case PYTORCH_HALF_PIXEL:
-      return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
+      return whole > 1 ? (x + 0.5) / scale - 0.5 : 0;
     case ALIGN_CORNERS:
       return out > 1 ? x * (in - 1) / (resized_length(r, axis) - 1) : 0;
     case ASYMMETRIC:

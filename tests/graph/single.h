@@ -91,6 +91,8 @@ static inline double single_binary(single *s, ft_op op, double a, double b) {
       return (double)((float)a * (float)b);
     case FT_OP_DIV:
       return (double)((float)a / (float)b);
+    case FT_OP_FMOD:
+      return (double)fmodf((float)a, (float)b);
     case FT_OP_POW:
       return off_by(s, pow(a, b), 1);
     case FT_OP_MIN:
@@ -113,7 +115,8 @@ static inline double single_binary(single *s, ft_op op, double a, double b) {
 static inline double single_cast(ft_dtype to, double a) {
   if (to == FT_F32) return (double)(float)a;
   if (to == FT_BOOL) return a != 0;
-  return trunc(a);  // the tests cast small numbers only
+  if (isnan(a)) return 0;
+  return fmax(INT32_MIN, fmin(INT32_MAX, trunc(a)));
 }
 
 static inline double operand(const single *s, uint32_t value, const ft_shape *out,
@@ -213,6 +216,8 @@ static inline void single_reduce(single *s, const ft_primitive *p, const ft_shap
   }
 }
 
+#include "single_wide.h"
+
 // |input|: as for ft_interpret_graph. Only f32, i32 and bool.
 static inline single single_run(const ft_graph *graph, const ft_tensor *input,
                                 uint64_t seed, ft_arena *arena) {
@@ -241,7 +246,8 @@ static inline single single_run(const ft_graph *graph, const ft_tensor *input,
       single_transpose(&s, p, out, to);
     else
       for (int64_t e = 0; e < ft_shape_elements(out); e++)
-        to[e] = single_element(&s, p, out, contracts, e);
+        to[e] = is_wide(p->op) ? single_wide(&s, p, out, e)
+                               : single_element(&s, p, out, contracts, e);
   }
   return s;
 }

@@ -199,14 +199,23 @@ Test(graph_import, refuses_names_that_nothing_or_two_things_produce) {
 Test(graph_import, refuses_a_declared_output_that_is_not_what_comes_out) {
   onnx_file file = onnx_begin(arena, 13);
   onnx_input(&file, "x", ONNX_FLOAT, "2,3");
-  onnx_output(&file, "y", ONNX_FLOAT, "M,4");
+  onnx_output(&file, "y", ONNX_FLOAT, "M,4,1");
   onnx_node(&file, "Relu", "x", "y", NULL);
-  must_fail(&file, FT_REFUSED, "graph output 'y' is declared with dim 1 = 4, but is 2x3");
+  must_fail(&file, FT_REFUSED, "graph output 'y' is declared with rank 3, but is 2x3");
   file = onnx_begin(arena, 13);
   onnx_input(&file, "x", ONNX_FLOAT, "2,3");
   onnx_output(&file, "y", ONNX_INT64, "M,3");
   onnx_node(&file, "Relu", "x", "y", NULL);
   must_fail(&file, FT_REFUSED, "graph output 'y' is declared i64, but is f32");
+}
+
+Test(graph_import, takes_the_dims_that_come_out_not_those_declared_for_an_output) {
+  onnx_file file = onnx_begin(arena, 13);
+  onnx_input(&file, "x", ONNX_FLOAT, "2,3");
+  onnx_output(&file, "y", ONNX_FLOAT, "M,768");
+  onnx_node(&file, "Relu", "x", "y", NULL);
+  must_import(&file);
+  cr_assert_str_eq(shape_of(0), "2x3");
 }
 
 Test(graph_import, refuses_shapes_that_do_not_broadcast_and_names_the_node) {

@@ -2,7 +2,7 @@
 
 #include "graph/inputs.h"
 #include "graph/interpreter.h"
-#include "random_graph.h"
+#include "wide_graph.h"
 
 static ft_arena *arena;
 static void start(void) {
@@ -78,12 +78,14 @@ static void check_group(const ft_group *group, uint64_t seed, ft_rng *rng, ft_ar
   }
 }
 
-static void check_seeds(uint64_t first, uint64_t last, bool with_empty) {
+typedef ft_graph *maker(uint64_t seed, int steps, bool with_empty, ft_arena *to);
+
+static void check_seeds(maker *make, uint64_t first, uint64_t last, bool with_empty) {
   uint32_t primitives = 0;
   for (uint64_t seed = first; seed <= last; seed++) {
     ft_arena *local = ft_arena_create(ft_allocator_system());
     ft_rng rng = ft_rng_seed(seed);
-    const ft_graph *graph = random_graph_make(seed, 12, with_empty, local);
+    const ft_graph *graph = make(seed, 12, with_empty, local);
     if (graph->primitive_count) {
       ft_group group = random_group(graph, &rng, local);
       check_group(&group, seed, &rng, local);
@@ -95,11 +97,19 @@ static void check_seeds(uint64_t first, uint64_t last, bool with_empty) {
 }
 
 Test(graph_interpret_group, agrees_with_the_whole_graph_to_the_last_bit) {
-  check_seeds(1, 400, false);
+  check_seeds(random_graph_make, 1, 400, false);
 }
 
 Test(graph_interpret_group, agrees_on_groups_without_elements) {
-  check_seeds(1000, 1100, true);
+  check_seeds(random_graph_make, 1000, 1100, true);
+}
+
+Test(graph_interpret_group, agrees_on_windows_contractions_and_gathers) {
+  check_seeds(wide_graph_make, 20000, 20600, false);
+}
+
+Test(graph_interpret_group, agrees_on_windows_contractions_and_gathers_of_nothing) {
+  check_seeds(wide_graph_make, 30000, 30150, true);
 }
 
 // ---- one larger group -----------------------------------------------------------

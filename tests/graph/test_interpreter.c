@@ -7,6 +7,7 @@
 #include "graph/inputs.h"
 #include "random_graph.h"
 #include "single.h"
+#include "wide_graph.h"
 
 static ft_arena *arena;
 static void start(void) {
@@ -232,13 +233,18 @@ static void judge_output(const ft_graph *graph, uint64_t seed, const ft_graph_ou
   (void)graph;
 }
 
-static void judge(uint64_t seed, int steps, bool seasoned, bool with_empty, tally *t) {
+typedef ft_graph *maker(uint64_t seed, int steps, bool with_empty, ft_arena *to);
+
+static void judge_graph(maker *make, uint64_t seed, int steps, bool seasoned,
+                        bool with_empty, tally *t) {
   ft_arena *local = ft_arena_create(ft_allocator_system());
-  ft_graph *graph = random_graph_make(seed, steps, with_empty, local);
-  ft_tensor in[3];
+  ft_graph *graph = make(seed, steps, with_empty, local);
+  ft_tensor in[64];
   ft_rng rng = ft_rng_seed(seed);
+  cr_assert_leq(graph->input_count, 64);
   MUST(ft_graph_random_inputs(graph, seed, local, in, ERR));
-  for (int i = 0; i < 3 && seasoned; i++) season(&in[i], &rng);
+  for (uint32_t i = 0; i < graph->input_count && seasoned; i++)
+    if (in[i].dtype == FT_F32) season(&in[i], &rng);
   ft_reference out[3];
   MUST(ft_interpret_graph(graph, in, local, out, ERR));
   single s = single_run(graph, in, seed, local);
@@ -248,6 +254,14 @@ static void judge(uint64_t seed, int steps, bool seasoned, bool with_empty, tall
   }
   t->graphs++;
   ft_arena_destroy(local);
+}
+
+static void judge(uint64_t seed, int steps, bool seasoned, bool with_empty, tally *t) {
+  judge_graph(random_graph_make, seed, steps, seasoned, with_empty, t);
+}
+static void judge_wide(uint64_t seed, int steps, bool seasoned, bool with_empty,
+                       tally *t) {
+  judge_graph(wide_graph_make, seed, steps, seasoned, with_empty, t);
 }
 
 Test(graph_interpreter, a_single_precision_evaluation_stays_within_the_tolerance) {
@@ -279,4 +293,36 @@ Test(graph_interpreter, graphs_without_elements_run) {
   static tally t;
   for (uint64_t seed = 9000; seed <= 9100; seed++) judge(seed, 10, false, true, &t);
   cr_assert_eq(t.graphs, 101);
+}
+
+Test(graph_interpreter, windows_contractions_and_gathers_stay_within_the_tolerance) {
+  static tally t;
+  for (uint64_t seed = 20000; seed <= 20800; seed++)
+    judge_wide(seed, 10, false, false, &t);
+  qsort(t.ratio, t.count, sizeof t.ratio[0], descending);
+  double median = t.ratio[t.count / 2], high = t.ratio[t.count / 100];
+  double share = (double)t.caught / (double)t.planted;
+  printf(
+      "ratio: median %.3g, 1 in 100 above %.3g, worst %.3g; caught %.4f of %zu; "
+      "uncertain %zu\n",
+      median, high, t.ratio[0], share, t.planted, t.uncertain);
+  cr_assert_gt(t.count, 10000);
+  cr_assert_gt(high, 0.1, "the tolerance is loose: 1 in 100 above %g", high);
+  cr_assert_geq(share, 0.9, "an error of 0.001 was caught in %.4f of %zu", share,
+                t.planted);
+}
+
+Test(graph_interpreter, special_values_pass_through_windows_contractions_and_gathers) {
+  static tally t;
+  for (uint64_t seed = 30000; seed <= 30800; seed++) judge_wide(seed, 7, true, false, &t);
+  printf("compared %zu, uncertain %zu\n", t.planted, t.uncertain);
+  cr_assert_gt(t.planted, 2 * t.uncertain, "%zu of %zu are uncertain", t.uncertain,
+               t.planted);
+}
+
+Test(graph_interpreter, windows_contractions_and_gathers_run_without_elements) {
+  static tally t;
+  for (uint64_t seed = 40000; seed <= 40200; seed++)
+    judge_wide(seed, 10, false, true, &t);
+  cr_assert_eq(t.graphs, 201);
 }
