@@ -374,6 +374,7 @@ static uint32_t setting(const char *name, uint32_t fallback) {
 static void run_random(uint64_t seed, uint32_t count) {
   session s = session_open(seed);
   session_start(&s);
+  s.is_mild = true;
   test_case *cases = FT_NEW_ARRAY(s.arena, test_case, count);
   make_random(&s, seed, count, cases);
   for (uint32_t i = 0; i < count; i += 64)
