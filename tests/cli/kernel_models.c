@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "graph/inputs.h"
+#include "graph/tensor_file.h"
 #include "tests/cli/batch.h"
 #include "tests/support/data.h"
 
@@ -112,4 +113,112 @@ Test(cli_models, every_graph_runs_right_when_fused_or_is_refused_by_name,
   cr_assert_eq(score.failed, 0, "%u failed", score.failed);
   cr_assert_geq(score.passed, PASSED_GRAPHS, "only %u passed", score.passed);
   batch_close(&b);
+}
+
+// ---- whole models
+// -----------------------------------------------------------------------
+
+static void run_and_verify(const char *name, const char *option, const char *value) {
+  char relative[128], path[512];
+  snprintf(relative, sizeof relative, "onnx/models/%s.onnx", name);
+  cr_assert_eq(test_data_path(relative, path, sizeof path), 0);
+  test_command c = fusetune(
+      (const char *const[]){"run", "--verify", path, option, value, "--json", NULL});
+  cr_assert_eq(c.exit_code, 0, "%s: %s%s", name, c.out, c.err);
+  cr_assert(strstr(c.out, "\"verified\":true"), "%s: %s", name, c.out);
+  test_command_free(&c);
+}
+
+Test(cli_models, people_s_models_run_and_verify, .timeout = 500) {
+  TEST_NEEDS_DATA();
+  static const struct {
+    const char *name, *option, *value;
+  } models[] = {{"bert_squad_opset11", "--dim", "*=1"},
+                {"bert_toy_optimized", "--dim", "*=8"},
+                {"blazeface_front_128", "--dim", "*=1"},
+                {"gpt2_no_past_opset11", "--dim", "*=4"},
+                {"mlsd_320_tiny", "--dim", "*=1"},
+                {"mnist", "--dim", "*=1"},
+                {"ppocrv2_cls", "--input", "x=1x3x48x192"},
+                {"ppocrv4_rec", "--input", "x=1x3x48x320"}};
+  for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+    run_and_verify(models[i].name, models[i].option, models[i].value);
+}
+
+Test(cli_models, two_models_are_refused_with_the_full_list) {
+  TEST_NEEDS_DATA();
+  static const struct {
+    const char *name, *said[4];
+  } models[] = {{"silero_vad_v5", {"LSTM", "If_0", NULL}},
+                {"fns-candy", {"Affine", "Crop", "ImageScaler", "ConvTranspose"}}};
+  for (int i = 0; i < 2; i++) {
+    char relative[128], path[512];
+    snprintf(relative, sizeof relative, "onnx/models/%s.onnx", models[i].name);
+    cr_assert_eq(test_data_path(relative, path, sizeof path), 0);
+    test_command c =
+        fusetune((const char *const[]){"run", "--verify", path, "--dim", "*=4", NULL});
+    cr_assert_eq(c.exit_code, 4, "%s: %d", models[i].name, c.exit_code);
+    for (int k = 0; k < 4 && models[i].said[k]; k++)
+      cr_assert(strstr(c.err, models[i].said[k]), "%s: no %s in %s", models[i].name,
+                models[i].said[k], c.err);
+    test_command_free(&c);
+  }
+}
+
+// ONNX's own input for its light models: 0, 1/n, 2/n, ...
+static void write_ramp(const char *path, const ft_shape *shape) {
+  ft_arena *arena = ft_arena_create(ft_allocator_system());
+  ft_tensor tensor;
+  void *data;
+  ft_error error;
+  int64_t n = ft_shape_elements(shape);
+  cr_assert_eq(ft_tensor_alloc(FT_F32, shape, arena, &tensor, &data, &error), FT_OK);
+  for (int64_t i = 0; i < n; i++)
+    ft_element_set_f64(FT_F32, data, i, (double)i / (double)n);
+  cr_assert_eq(ft_tensor_file_write(path, &tensor, &error), FT_OK, "%s", error.text);
+  ft_arena_destroy(arena);
+}
+
+static void assert_close(const char *model, const char *actual, const char *expected) {
+  ft_arena *arena = ft_arena_create(ft_allocator_system());
+  ft_tensor a, e;
+  ft_error error;
+  cr_assert_eq(ft_tensor_file_read(actual, arena, &a, &error), FT_OK, "%s", error.text);
+  cr_assert_eq(ft_tensor_file_read(expected, arena, &e, &error), FT_OK, "%s", error.text);
+  cr_assert(ft_shape_equal(&a.shape, &e.shape), "%s", model);
+  for (int64_t i = 0; i < ft_shape_elements(&a.shape); i++)
+    cr_assert(batch_close_enough(ft_tensor_get_f64(&a, i), ft_tensor_get_f64(&e, i), 0),
+              "%s: element %lld is %g, expected %g", model, (long long)i,
+              ft_tensor_get_f64(&a, i), ft_tensor_get_f64(&e, i));
+  ft_arena_destroy(arena);
+}
+
+Test(cli_models, the_light_models_reproduce_their_outputs_through_files, .timeout = 500) {
+  TEST_NEEDS_DATA();
+  static const struct {
+    const char *name, *input;
+  } models[] = {{"light_bvlc_alexnet", "data_0"},
+                {"light_inception_v1", "data_0"},
+                {"light_resnet50", "gpu_0/data_0"},
+                {"light_shufflenet", "gpu_0/data_0"},
+                {"light_squeezenet", "data_0"}};
+  static const ft_shape image = {4, {1, 3, 224, 224}};
+  char ramp[300], out[300], actual[320];
+  snprintf(ramp, sizeof ramp, "%s/ramp.npy", test_folder());
+  write_ramp(ramp, &image);
+  for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+    char relative[128], path[512], expected[512], file[400];
+    snprintf(relative, sizeof relative, "onnx/models/%s.onnx", models[i].name);
+    cr_assert_eq(test_data_path(relative, path, sizeof path), 0);
+    snprintf(relative, sizeof relative, "onnx/models/%s_output_0.pb", models[i].name);
+    cr_assert_eq(test_data_path(relative, expected, sizeof expected), 0);
+    snprintf(file, sizeof file, "%s=%s", models[i].input, ramp);
+    snprintf(out, sizeof out, "%s/%s", test_folder(), models[i].name);
+    test_command c = fusetune((const char *const[]){"run", path, "--input-file", file,
+                                                    "--outputs", out, "--verify", NULL});
+    cr_assert_eq(c.exit_code, 0, "%s: %s%s", models[i].name, c.out, c.err);
+    test_command_free(&c);
+    snprintf(actual, sizeof actual, "%s/out_00.npy", out);
+    assert_close(models[i].name, actual, expected);
+  }
 }
