@@ -16,6 +16,10 @@ enum {
 
 enum { FT_MAX_DIM_OPTIONS = 64 };
 
+typedef struct ft_cli_file {
+  const char *name, *path;
+} ft_cli_file;
+
 typedef struct ft_cli_options {
   const char *model;
   bool json, verify, graph, help;
@@ -26,6 +30,11 @@ typedef struct ft_cli_options {
   ft_dim_binding dim[FT_MAX_DIM_OPTIONS];
   uint32_t input_count;
   ft_input_shape input[FT_MAX_DIM_OPTIONS];
+  uint32_t file_count;
+  ft_cli_file file[FT_MAX_DIM_OPTIONS];
+  uint32_t range_count;
+  ft_input_range range[FT_MAX_DIM_OPTIONS];
+  const char *outputs;
 } ft_cli_options;
 
 #define FT_VERB(name, function, arguments, text) int function(int argc, char **argv);
@@ -44,8 +53,10 @@ typedef struct ft_cli_context {
   ft_arena *arena;
   ft_session session;
   ft_model model;
+  ft_input_file file[FT_MAX_DIM_OPTIONS];  // those of --input-file, read
 } ft_cli_context;
-// Opens the session and loads the model. -1 to go on, or the exit code after printing the
+// Reads the input files, loads the model (a file's shape is its input's shape, as --input
+// would give it) and opens the session. -1 to go on, or the exit code after printing the
 // error.
 int ft_cli_open(ft_cli_context *context);
 void ft_cli_close(ft_cli_context *context);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "graph/tensor_file.h"
 
 static volatile int stop_flag;
 
@@ -41,6 +42,37 @@ int ft_cli_exit_code(ft_status status) {
   }
 }
 
+static bool has_shape(const ft_cli_options *o, const char *name) {
+  for (uint32_t i = 0; i < o->input_count; i++)
+    if (strcmp(o->input[i].name, name) == 0) return true;
+  return false;
+}
+
+static ft_status read_files(ft_cli_context *c, ft_error *error) {
+  ft_cli_options *o = &c->options;
+  for (uint32_t i = 0; i < o->file_count; i++) {
+    ft_input_file *file = &c->file[i];
+    file->name = o->file[i].name;
+    FT_TRY(ft_tensor_file_read(o->file[i].path, c->arena, &file->tensor, error));
+    if (has_shape(o, file->name)) continue;
+    if (o->input_count == FT_MAX_DIM_OPTIONS)
+      FT_FAIL(error, FT_INVALID_ARGUMENT, "more than %d inputs given",
+              FT_MAX_DIM_OPTIONS);
+    o->input[o->input_count++] = (ft_input_shape){file->name, file->tensor.shape};
+  }
+  return FT_OK;
+}
+
+static ft_status load_model(ft_cli_context *c, ft_error *error) {
+  if (!c->options.model) return FT_OK;
+  FT_TRY(read_files(c, error));
+  ft_import_options import = {.dim_count = c->options.dim_count,
+                              .dim = c->options.dim,
+                              .input_count = c->options.input_count,
+                              .input = c->options.input};
+  return ft_model_load(c->options.model, &import, c->arena, &c->model, error);
+}
+
 int ft_cli_open(ft_cli_context *c) {
   ft_error error;
   watch_signals();
@@ -49,13 +81,7 @@ int ft_cli_open(ft_cli_context *c) {
     fprintf(stderr, "fusetune: out of memory\n");
     return FT_EXIT_FAILED;
   }
-  ft_import_options import = {.dim_count = c->options.dim_count,
-                              .dim = c->options.dim,
-                              .input_count = c->options.input_count,
-                              .input = c->options.input};
-  if (c->options.model &&
-      ft_model_load(c->options.model, &import, c->arena, &c->model, &error) != FT_OK)
-    return ft_cli_fail(&c->options, &c->model, &error);
+  if (load_model(c, &error) != FT_OK) return ft_cli_fail(&c->options, &c->model, &error);
   ft_session_options session = {.store_path = c->options.store,
                                 .cache_folder = c->options.cache,
                                 .jobs = c->options.jobs,

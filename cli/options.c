@@ -6,7 +6,17 @@
 
 #include "cli/cli.h"
 
-typedef enum kind { DIM, INPUT, TIME, COUNT, NUMBER, TEXT, FLAG } kind;
+typedef enum kind {
+  DIM,
+  INPUT,
+  INPUT_FILE,
+  INPUT_RANGE,
+  TIME,
+  COUNT,
+  NUMBER,
+  TEXT,
+  FLAG
+} kind;
 
 typedef struct option_info {
   const char *name;
@@ -113,6 +123,30 @@ static bool parse_input(ft_cli_options *out, char *text) {
   return true;
 }
 
+// The path may hold a '=' of its own, so the name ends at the first one.
+static bool parse_file(ft_cli_options *out, char *text) {
+  char *equals = strchr(text, '=');
+  if (out->file_count == FT_MAX_DIM_OPTIONS || !equals || equals == text || !equals[1])
+    return false;
+  *equals = '\0';
+  out->file[out->file_count++] = (ft_cli_file){.name = text, .path = equals + 1};
+  return true;
+}
+
+static bool parse_range(ft_cli_options *out, char *text) {
+  if (out->range_count == FT_MAX_DIM_OPTIONS) return false;
+  const char *numbers = split_name(text);
+  if (!numbers) return false;
+  char *end;
+  ft_input_range range = {.name = text, .low = strtod(numbers, &end)};
+  if (end == numbers || *end != ':') return false;
+  const char *high = end + 1;
+  range.high = strtod(high, &end);
+  if (end == high || *end || !(range.low < range.high)) return false;
+  out->range[out->range_count++] = range;
+  return true;
+}
+
 static bool apply(const option_info *info, char *text, ft_cli_options *out) {
   void *where = (char *)out + info->offset;
   switch (info->kind) {
@@ -120,6 +154,10 @@ static bool apply(const option_info *info, char *text, ft_cli_options *out) {
       return parse_dim(out, text);
     case INPUT:
       return parse_input(out, text);
+    case INPUT_FILE:
+      return parse_file(out, text);
+    case INPUT_RANGE:
+      return parse_range(out, text);
     case TIME:
       return parse_time(where, text);
     case COUNT:

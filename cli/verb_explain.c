@@ -1,6 +1,5 @@
-#include <stdio.h>
-
 #include "cli/cli.h"
+#include "cli/inspect.h"
 
 static int explain_plan(ft_cli_context *c) {
   ft_answer answer;
@@ -15,19 +14,13 @@ static int explain_plan(ft_cli_context *c) {
 }
 
 static int explain_graph(ft_cli_context *c) {
-  const ft_graph *g = c->model.graph;
-  printf("%s: %u operators of %u left after folding, %u primitives\n", c->options.model,
-         g->live_operators, g->operator_count, g->primitive_count);
-  for (uint32_t i = 0; i < g->operator_count; i++) {
-    const ft_operator *op = &g->operator_[i];
-    printf("  %-18s '%s'%s\n", op->type, op->name, op->count ? "" : "   folded away");
-    for (uint32_t k = 0; k < op->count; k++) {
-      const ft_primitive *p = &g->primitive[op->first + k];
-      printf("    %-4u %-12s -> %s %s\n", op->first + k, ft_op_describe(p->op)->name,
-             ft_dtype_text(g->value[p->output].dtype),
-             ft_shape_text(&g->value[p->output].shape, c->arena));
-    }
-  }
+  ft_inspection inspection;
+  ft_error error;
+  if (ft_inspect_graph(c->model.graph, c->arena, &inspection, &error) != FT_OK)
+    return ft_cli_fail(&c->options, &c->model, &error);
+  if (c->options.json)
+    return ft_cli_print_json(ft_inspection_json(&inspection, c->options.model));
+  ft_inspection_print(&inspection, c->options.model, c->arena);
   return FT_EXIT_OK;
 }
 

@@ -1,52 +1,126 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "core/file.h"
+#include "graph/tensor_file.h"
 
-static json_t *run_json(const ft_cli_context *c, const ft_run_result *r) {
-  json_t *outputs = json_array();
-  for (uint32_t i = 0; i < r->output_count; i++) {
-    const ft_verified_output *o = &r->output[i];
-    json_t *shape = json_array();
-    for (int k = 0; k < o->shape.rank; k++)
-      json_array_append_new(shape, json_integer((json_int_t)o->shape.dim[k]));
-    // JSON has no infinity: null says "not a number of the kind JSON can hold".
-    json_t *ratio = json_real(o->comparison.max_ratio);
-    json_t *error = json_real(o->comparison.max_abs_error);
-    json_array_append_new(
-        outputs, json_pack("{s:s, s:o, s:o, s:o, s:I}", "name", o->name, "shape", shape,
-                           "max_abs_error", error ? error : json_null(),
-                           "max_error_ratio", ratio ? ratio : json_null(), "compared",
-                           (json_int_t)o->comparison.compared));
-  }
-  return json_pack("{s:s, s:b, s:b, s:s, s:s, s:o}", "model", c->options.model,
-                   "verified", (int)r->is_verified, "tuned", (int)r->is_plan_tuned,
-                   "outcome", ft_outcome_text(r->outcome), "failure", r->failure,
-                   "outputs", outputs);
+// ---- printing -------------------------------------------------------------------------
+
+static json_t *shape_json(const ft_shape *shape) {
+  json_t *list = json_array();
+  for (int k = 0; k < shape->rank; k++)
+    json_array_append_new(list, json_integer((json_int_t)shape->dim[k]));
+  return list;
 }
 
-static void print_run(const ft_run_result *r) {
+static json_t *outputs_json(const ft_cli_context *c, const ft_run_result *r) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < r->output_count; i++)
+    json_array_append_new(
+        list, json_pack("{s:s, s:s, s:o}", "name", c->model.graph->output[i].name,
+                        "dtype", ft_dtype_text(r->output[i].dtype), "shape",
+                        shape_json(&r->output[i].shape)));
+  return list;
+}
+
+// JSON has no infinity: null says "not a number of the kind JSON can hold".
+static json_t *real(double value) {
+  json_t *json = json_real(value);
+  return json ? json : json_null();
+}
+
+static json_t *verified_json(const ft_verified *verified, uint32_t count) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < count; i++) {
+    const ft_comparison *found = &verified[i].comparison;
+    json_array_append_new(
+        list, json_pack("{s:s, s:o, s:o, s:I}", "name", verified[i].name, "max_abs_error",
+                        real(found->max_abs_error), "max_error_ratio",
+                        real(found->max_ratio), "compared", (json_int_t)found->compared));
+  }
+  return list;
+}
+
+static json_t *run_json(const ft_cli_context *c, const ft_run_result *r) {
+  json_t *o = json_pack("{s:s, s:b, s:s, s:s, s:o}", "model", c->options.model, "tuned",
+                        (int)r->is_plan_tuned, "outcome", ft_outcome_text(r->outcome),
+                        "failure", r->failure, "outputs", outputs_json(c, r));
+  if (!o || r->method == FT_VERIFY_NONE) return o;
+  json_object_set_new(o, "verified", json_boolean(r->is_verified));
+  json_object_set_new(o, "method", json_string(ft_verify_method_text(r->method)));
+  json_object_set_new(o, "compared", verified_json(r->dense, r->dense_count));
+  json_object_set_new(o, "kernels", verified_json(r->kernel, r->kernel_count));
+  return o;
+}
+
+static void print_verified(const ft_verified *v) {
+  const ft_comparison *found = &v->comparison;
+  printf("  %s: %lld elements, max abs error %.3g, %.3g of the tolerance: %s\n", v->name,
+         (long long)found->compared, found->max_abs_error, found->max_ratio,
+         found->max_ratio <= 1 ? "right" : "WRONG");
+}
+
+// Of the kernels the worst, and all that are wrong.
+static void print_kernels(const ft_run_result *r) {
+  uint32_t worst = 0;
+  for (uint32_t i = 0; i < r->kernel_count; i++) {
+    double ratio = r->kernel[i].comparison.max_ratio;
+    if (ratio > r->kernel[worst].comparison.max_ratio) worst = i;
+    if (!(ratio <= 1)) print_verified(&r->kernel[i]);
+  }
+  if (r->kernel_count == 0) return;
+  printf("  %u kernels on what they read; the worst:\n", r->kernel_count);
+  print_verified(&r->kernel[worst]);
+}
+
+static void print_run(const ft_cli_context *c, const ft_run_result *r) {
   printf("ran %s: %s%s%s\n",
          r->is_plan_tuned ? "the stored plan" : "unfused (no stored plan)",
          ft_outcome_text(r->outcome), *r->failure ? ": " : "", r->failure);
+  for (uint32_t i = 0; i < r->output_count; i++)
+    printf("  output '%s': %s %s\n", c->model.graph->output[i].name,
+           ft_dtype_text(r->output[i].dtype),
+           ft_shape_text(&r->output[i].shape, c->arena));
+  if (r->method == FT_VERIFY_NONE || r->outcome != FT_OUTCOME_OK) return;
+  printf("%s, %s:\n", r->is_verified ? "verified" : "WRONG",
+         ft_verify_method_text(r->method));
+  for (uint32_t i = 0; i < r->dense_count; i++) print_verified(&r->dense[i]);
+  print_kernels(r);
+}
+
+// ---- the verb -------------------------------------------------------------------------
+
+static ft_status write_outputs(const ft_cli_context *c, const ft_run_result *r,
+                               ft_error *error) {
+  if (!c->options.outputs || r->output_count == 0) return FT_OK;
+  FT_TRY(ft_folder_make(c->options.outputs, error));
   for (uint32_t i = 0; i < r->output_count; i++) {
-    const ft_verified_output *o = &r->output[i];
-    printf(
-        "  output '%s': %lld elements, max abs error %.3g, %.3g of the tolerance: %s\n",
-        o->name, (long long)o->comparison.compared, o->comparison.max_abs_error,
-        o->comparison.max_ratio, o->comparison.max_ratio <= 1 ? "right" : "WRONG");
+    const char *path =
+        ft_arena_printf(c->arena, "%s/out_%02u.npy", c->options.outputs, i);
+    FT_OOM_IF(!path, error);
+    FT_TRY(ft_tensor_file_write(path, &r->output[i], error));
   }
+  return FT_OK;
 }
 
 static int run(ft_cli_context *c) {
+  ft_run_options options = {.seed = c->options.seed,
+                            .file_count = c->options.file_count,
+                            .file = c->file,
+                            .range_count = c->options.range_count,
+                            .range = c->options.range,
+                            .verify = c->options.verify};
   ft_run_result result;
   ft_error error;
-  if (ft_session_verify(&c->session, &c->model, c->options.seed, c->arena, &result,
-                        &error) != FT_OK)
-    return ft_cli_fail(&c->options, &c->model, &error);
-  int code =
-      result.outcome == FT_OUTCOME_OK && result.is_verified ? FT_EXIT_OK : FT_EXIT_FAILED;
+  ft_status status =
+      ft_session_run(&c->session, &c->model, &options, c->arena, &result, &error);
+  if (status == FT_OK) status = write_outputs(c, &result, &error);
+  if (status != FT_OK) return ft_cli_fail(&c->options, &c->model, &error);
+  bool is_right = result.outcome == FT_OUTCOME_OK &&
+                  (result.method == FT_VERIFY_NONE || result.is_verified);
+  int code = is_right ? FT_EXIT_OK : FT_EXIT_FAILED;
   if (!c->options.json) {
-    print_run(&result);
+    print_run(c, &result);
     return code;
   }
   int printed = ft_cli_print_json(run_json(c, &result));
@@ -55,14 +129,10 @@ static int run(ft_cli_context *c) {
 
 int ft_verb_run(int argc, char **argv) {
   ft_cli_context c = {0};
-  int code = ft_cli_parse("run", "verify dim input seed store cache json", true, argc,
-                          argv, &c.options);
+  int code = ft_cli_parse(
+      "run", "verify dim input input-file input-range outputs seed store cache json",
+      true, argc, argv, &c.options);
   if (code >= 0) return code;
-  if (!c.options.verify) {
-    fprintf(stderr,
-            "fusetune: run needs --verify: there is nothing else it does so far\n");
-    return FT_EXIT_USAGE;
-  }
   code = ft_cli_open(&c);
   if (code < 0) code = run(&c);
   ft_cli_close(&c);

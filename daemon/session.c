@@ -1,10 +1,12 @@
 #include "daemon/session.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/measured_runner.h"
+#include "graph/import_json.h"
 #include "measure/cpu_target.h"
 
 static const char *default_cache_folder(ft_arena *arena) {
@@ -62,10 +64,26 @@ void ft_session_close(ft_session *s) {
   memset(s, 0, sizeof *s);
 }
 
+// By content: a brace after blanks, which begins no ModelProto that we read (field 1 as a
+// varint comes first); by name when the content does not tell.
+static bool is_json(const char *path) {
+  size_t length = strlen(path);
+  if (length > 5 && strcmp(path + length - 5, ".json") == 0) return true;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  char start[64];
+  ssize_t size = read(fd, start, sizeof start), i = 0;
+  close(fd);
+  while (i < size && strchr(" \n\r\t", start[i]) && start[i]) i++;
+  return i < size && start[i] == '{';
+}
+
 ft_status ft_model_load(const char *path, const ft_import_options *options,
                         ft_arena *arena, ft_model *out, ft_error *error) {
   memset(out, 0, sizeof *out);
   out->path = path;
+  if (is_json(path))
+    return ft_import_json(path, options, arena, &out->graph, &out->report, error);
   return ft_import_onnx(path, options, arena, &out->graph, &out->report, error);
 }
 

@@ -51,6 +51,8 @@ typedef struct ft_model {
   ft_graph *graph;
   ft_import_report report;
 } ft_model;
+// An ONNX file, or a JSON graph (docs/graph_format.md) when it begins with '{' or is
+// called *.json. Errors as ft_import_onnx and ft_import_json have them.
 FT_MUST_CHECK ft_status ft_model_load(const char *path, const ft_import_options *options,
                                       ft_arena *arena, ft_model *out, ft_error *error);
 
@@ -106,25 +108,59 @@ FT_MUST_CHECK ft_status ft_session_query(ft_session *session, const ft_model *mo
 // The answer as `--json` prints it (new reference; NULL: out of memory).
 json_t *ft_answer_json(const ft_answer *answer);
 
-typedef struct ft_verified_output {
+// ---- run --------------------------------------------------------------------------
+typedef struct ft_input_file {
   const char *name;
-  ft_shape shape;
+  ft_tensor tensor;
+} ft_input_file;
+
+// Drawn uniformly from [low, high) in place of the default range.
+typedef struct ft_input_range {
+  const char *name;
+  double low, high;
+} ft_input_range;
+
+typedef struct ft_run_options {
+  uint64_t seed;  // of the inputs that no file gives
+  uint32_t file_count, range_count;
+  const ft_input_file *file;
+  const ft_input_range *range;
+  bool verify;
+} ft_run_options;
+
+typedef enum ft_verify_method {
+  FT_VERIFY_NONE,
+  FT_VERIFY_PER_KERNEL,  // each kernel on what it really read, sampled when large
+  FT_VERIFY_DENSE        // and each graph output, whole, with the graph's reference
+} ft_verify_method;
+const char *ft_verify_method_text(ft_verify_method method);  // "per kernel"
+
+// A graph output, or all outputs of one kernel: "kernel 3 (S1): 'a', 'b'".
+typedef struct ft_verified {
+  const char *name;
   ft_comparison comparison;
-} ft_verified_output;
+} ft_verified;
 
 typedef struct ft_run_result {
-  bool is_verified;    // every output within tolerance
   bool is_plan_tuned;  // false: no stored plan, the unfused default was run
   ft_outcome outcome;
   char failure[256];
-  uint32_t output_count;
-  const ft_verified_output *output;
+  uint32_t output_count;    // graph outputs, in order; 0 when the run failed
+  const ft_tensor *output;  // in the arena, or borrowed from inputs and constants
+  ft_verify_method method;
+  bool is_verified;                    // all that was compared is within tolerance
+  uint32_t kernel_count, dense_count;  // compared
+  const ft_verified *kernel, *dense;
 } ft_run_result;
 
 // Runs the stored plan (or, without one, one kernel per operator with default schedules)
-// on seeded inputs, once, and compares with the double-precision reference.
-FT_MUST_CHECK ft_status ft_session_verify(ft_session *session, const ft_model *model,
-                                          uint64_t seed, ft_arena *arena,
-                                          ft_run_result *out, ft_error *error);
+// once. Inputs come from files, else from |seed|. With |verify| each kernel is compared
+// with the double-precision reference on the very bytes it read; and, when that takes
+// less than about 20 s, the graph outputs with the reference of the whole graph (whose
+// tolerance grows with every layer: the kernels' check is the sharp one).
+// INVALID_ARGUMENT: a file or range for no input, or of another dtype or shape.
+FT_MUST_CHECK ft_status ft_session_run(ft_session *session, const ft_model *model,
+                                       const ft_run_options *options, ft_arena *arena,
+                                       ft_run_result *out, ft_error *error);
 
 #endif

@@ -101,33 +101,42 @@ static ft_status import(ft_importer *im, ft_span file, ft_error *error) {
   return ft_graph_finish(im->graph, error);
 }
 
-// Names from the file end up in the text, the text on somebody's terminal.
-static void clean(ft_error *error) {
+void ft_import_clean_text(ft_error *error) {
+  if (!error) return;
   for (char *at = error->text; *at; at++)
     if ((unsigned char)*at < 0x20 || *at == 0x7f) *at = '?';
+}
+
+ft_status ft_import_model_read(const ft_import_model *source,
+                               const ft_import_options *options, ft_arena *arena,
+                               ft_graph **out, ft_import_report *report,
+                               ft_error *error) {
+  static const ft_import_options none = {0};
+  ft_external_files files = ft_external_files_init(source->folder, arena);
+  ft_import_shared shared = {0};
+  ft_importer im = {.arena = arena,
+                    .options = options ? options : &none,
+                    .files = &files,
+                    .weight = source->weight,
+                    .report = report,
+                    .shared = &shared};
+  *out = NULL;
+  *report = (ft_import_report){0};
+  if (source->size == 0) FT_FAIL(error, FT_REFUSED, "the model is empty");
+  ft_status status = import(&im, (ft_span){source->data, source->size}, error);
+  if (status == FT_OK)
+    *out = im.graph;
+  else
+    ft_import_clean_text(error);
+  return status;
 }
 
 ft_status ft_import_onnx_bytes(const void *data, size_t size, const char *folder,
                                const ft_import_options *options, ft_arena *arena,
                                ft_graph **out, ft_import_report *report,
                                ft_error *error) {
-  static const ft_import_options none = {0};
-  ft_external_files files = ft_external_files_init(folder, arena);
-  ft_import_shared shared = {0};
-  ft_importer im = {.arena = arena,
-                    .options = options ? options : &none,
-                    .files = &files,
-                    .report = report,
-                    .shared = &shared};
-  *out = NULL;
-  *report = (ft_import_report){0};
-  if (size == 0) FT_FAIL(error, FT_REFUSED, "the model is empty");
-  ft_status status = import(&im, (ft_span){data, size}, error);
-  if (status == FT_OK)
-    *out = im.graph;
-  else if (error)
-    clean(error);
-  return status;
+  ft_import_model source = {.data = data, .size = size, .folder = folder};
+  return ft_import_model_read(&source, options, arena, out, report, error);
 }
 
 // ---- files --------------------------------------------------------------------------
@@ -167,7 +176,7 @@ static ft_status map_file(const char *path, ft_arena *arena, mapping **out,
   return status;
 }
 
-static const char *folder_of(const char *path, ft_arena *arena) {
+const char *ft_import_folder_of(const char *path, ft_arena *arena) {
   const char *slash = strrchr(path, '/');
   if (!slash) return ".";
   return ft_arena_strndup(arena, path, slash == path ? 1 : (size_t)(slash - path));
@@ -180,7 +189,7 @@ ft_status ft_import_onnx(const char *path, const ft_import_options *options,
   *report = (ft_import_report){0};
   mapping *map;
   FT_TRY(map_file(path, arena, &map, error));
-  const char *folder = folder_of(path, arena);
+  const char *folder = ft_import_folder_of(path, arena);
   FT_OOM_IF(!folder, error);
   ft_status status = ft_import_onnx_bytes(map->data, map->size, folder, options, arena,
                                           out, report, error);

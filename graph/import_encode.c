@@ -62,6 +62,13 @@ static void put_constant(encoder *e, const ft_tensor *tensor) {
   if (has_bytes) ft_strbuf_addn(&e->bytes, tensor->data, tensor->bytes);
 }
 
+// Its bytes are drawn: they stay out, however few.
+static void put_weight(encoder *e, const ft_value *weight) {
+  put_u8(e, 'C');
+  put_shape(e, weight->dtype, &weight->shape);
+  put_u8(e, 0);
+}
+
 static ft_status put_input(encoder *e, uint32_t input, ft_error *error) {
   ft_importer *im = e->im;
   ft_span span = im->model.input[input].name;
@@ -171,7 +178,11 @@ static ft_status put_attributes(encoder *e, const ft_onnx_node *node, ft_error *
 static uint32_t code_of(encoder *e, ft_import_name *name) {
   if (name->code != FT_NONE) return name->code;
   name->code = e->next_code++;
-  put_constant(e, e->im->graph->value[name->value].data);
+  const ft_value *value = &e->im->graph->value[name->value];
+  if (value->data)
+    put_constant(e, value->data);
+  else
+    put_weight(e, value);
   return name->code;
 }
 

@@ -110,9 +110,19 @@ ft_status ft_import_list_unsupported(ft_importer *im, ft_error *error) {
 
 // ---- values -----------------------------------------------------------------------
 
+static ft_status load_weight(ft_importer *im, const ft_import_weight *weight,
+                             ft_import_name *name, ft_error *error) {
+  const char *text = copy(im, name->name);
+  FT_OOM_IF(!text, error);
+  return ft_graph_add_weight(im->graph, text, weight->dtype, &weight->shape, weight->seed,
+                             &name->value, error);
+}
+
 ft_status ft_import_load(ft_importer *im, ft_import_name *name, ft_error *error) {
   if (name->source != FT_SOURCE_INITIALIZER || name->value != FT_NONE || name->is_unknown)
     return FT_OK;
+  if (im->weight && im->weight[name->index].is_drawn)
+    return load_weight(im, &im->weight[name->index], name, error);
   ft_tensor tensor;
   ft_error inner = {0};
   ft_status status =

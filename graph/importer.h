@@ -31,6 +31,14 @@ typedef struct ft_import_symbol {
   int64_t value;     // -1: unbound
 } ft_import_symbol;
 
+// A float weight of a JSON graph whose bytes are drawn, not given.
+typedef struct ft_import_weight {
+  bool is_drawn;
+  ft_dtype dtype;
+  ft_shape shape;
+  uint64_t seed;
+} ft_import_weight;
+
 // Symbols are few and are searched one by one.
 enum { FT_IMPORT_MAX_SYMBOLS = 1024 };
 
@@ -55,6 +63,7 @@ typedef struct ft_importer {
   ft_onnx_model model;
   const ft_import_options *options;
   ft_external_files *files;
+  const ft_import_weight *weight;  // [initializers]; NULL: all have bytes
   ft_import_report *report;
   ft_import_shared *shared;
   const struct ft_importer *outer;  // the scope around; NULL for the model
@@ -67,6 +76,23 @@ typedef struct ft_importer {
   ft_import_symbol *symbol;
   size_t symbol_count, symbol_capacity;
 } ft_importer;
+
+// ---- import.c ---------------------------------------------------------------------
+// A ModelProto in memory, as ft_import_onnx_bytes takes it.
+typedef struct ft_import_model {
+  const void *data;
+  size_t size;
+  const char *folder;
+  const ft_import_weight *weight;  // [initializers]; NULL: all have bytes
+} ft_import_model;
+FT_MUST_CHECK ft_status ft_import_model_read(const ft_import_model *source,
+                                             const ft_import_options *options,
+                                             ft_arena *arena, ft_graph **out,
+                                             ft_import_report *report, ft_error *error);
+// Names from a file end up in the text, the text on somebody's terminal.
+void ft_import_clean_text(ft_error *error);
+// The folder of the file at |path|; NULL when out of memory.
+const char *ft_import_folder_of(const char *path, ft_arena *arena);
 
 // ---- import_names.c ---------------------------------------------------------------
 // Registers every name, checks that each is produced once, orders the nodes and marks

@@ -2,7 +2,7 @@
 //  1. Every known field of every message has the wire type that ONNX gives it.
 //  2. Every string that becomes a name is UTF-8 without NUL.
 //  3. No message is nested deeper than FT_IMPORT_MAX_DEPTH.
-// What is inside packed numbers is not looked at here: they may be gigabytes.
+//  4. Packed numbers end where their field ends.
 #include "graph/onnx_check.h"
 
 typedef enum message_id {
@@ -38,7 +38,7 @@ typedef struct field_info {
   message_id inner;
 } field_info;
 
-enum { MAX_FIELD = 20 };  // the highest number in onnx_fields.def
+enum { MAX_FIELD = 25 };  // the highest number in onnx_fields.def
 
 static const field_info fields[][MAX_FIELD + 1] = {
 #define FT_ONNX_MESSAGE(id, name)
@@ -58,12 +58,33 @@ static bool may_be_packed(field_kind kind) {
   return kind == VARINTS || kind == FLOATS || kind == DOUBLES;
 }
 
+// Each varint of at most ten bytes, the last one complete.
+static bool are_varints(ft_span bytes) {
+  size_t run = 0;
+  for (size_t i = 0; i < bytes.size; i++) {
+    run = bytes.data[i] & 0x80 ? run + 1 : 0;
+    if (run == 10) return false;
+  }
+  return run == 0;
+}
+
+static bool are_packed(field_kind kind, ft_span bytes) {
+  if (kind == VARINTS) return are_varints(bytes);
+  return bytes.size % (kind == FLOATS ? 4 : 8) == 0;
+}
+
 static ft_status check_field(const ft_wire *wire, const ft_wire_field *field,
                              const field_info *info, ft_error *error) {
   if (field->type != element_types[info->kind] &&
       !(may_be_packed(info->kind) && field->type == FT_WIRE_BYTES))
     FT_FAIL(error, FT_REFUSED, "%s: field %u before byte %zu has wire type %d",
             wire->message, field->number, ft_wire_offset(wire), (int)field->type);
+  if (may_be_packed(info->kind) && field->type == FT_WIRE_BYTES &&
+      !are_packed(info->kind, field->bytes))
+    FT_FAIL(error, FT_REFUSED,
+            "%s: the packed numbers in field %u before byte %zu end "
+            "inside a number",
+            wire->message, field->number, ft_wire_offset(wire));
   if (info->kind == TEXT && !ft_span_is_text(field->bytes))
     FT_FAIL(error, FT_REFUSED, "%s: the string in field %u before byte %zu is not UTF-8",
             wire->message, field->number, ft_wire_offset(wire));

@@ -41,6 +41,13 @@ typedef struct resize {
 // ---- one axis
 // ---------------------------------------------------------------------------
 
+// The length that the scale asks for, a fraction kept (as ONNX's reference has it: of 4
+// elements at 0.6 the corners are 1.4 apart, not 1); whole but for rounding, it is whole.
+static double resized_length(const resize *r, int axis) {
+  double length = r->scale[axis] * (double)r->in[axis], whole = (double)r->out[axis];
+  return fabs(length - whole) <= 1e-6 * whole ? whole : length;
+}
+
 static double source(const resize *r, int axis, int64_t at) {
   double x = (double)at, in = (double)r->in[axis], whole = (double)r->out[axis];
   double scale = r->scale[axis], start = r->roi_start[axis], end = r->roi_end[axis];
@@ -53,7 +60,7 @@ static double source(const resize *r, int axis, int64_t at) {
     case PYTORCH_HALF_PIXEL:
       return whole > 1 ? (x + 0.5) / scale - 0.5 : 0;
     case ALIGN_CORNERS:
-      return out > 1 ? x * (in - 1) / (out - 1) : 0;
+      return out > 1 ? x * (in - 1) / (resized_length(r, axis) - 1) : 0;
     case ASYMMETRIC:
       return x / scale;
     case TF_HALF_PIXEL:

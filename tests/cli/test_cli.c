@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/file.h"
+#include "graph/tensor_file.h"
 #include "tests/support/command.h"
 #include "tests/support/onnx_writer.h"
 
@@ -114,5 +115,77 @@ Test(cli, a_file_that_is_not_onnx_is_refused_by_name) {
   test_command c = fusetune("tune", "/bin/sh", NULL, NULL);
   cr_assert_eq(c.exit_code, 4, "%d %s", c.exit_code, c.err);
   cr_assert(strstr(c.err, "/bin/sh"), "%s", c.err);
+  test_command_free(&c);
+}
+
+// ---- run and explain, where no kernel is needed
+// -----------------------------------------
+
+Test(cli, an_input_file_of_another_dtype_or_name_is_refused_by_name) {
+  char file[300], option[320];
+  snprintf(file, sizeof file, "%s/x.npy", test_folder());
+  int64_t data[4] = {1, 2, 3, 4};
+  ft_tensor tensor = {FT_I64, {1, {4}}, data, sizeof data};
+  ft_error error;
+  cr_assert_eq(ft_tensor_file_write(file, &tensor, &error), FT_OK, "%s", error.text);
+  snprintf(option, sizeof option, "x=%s", file);
+  test_command c = fusetune("run", model("Relu", "4"), "--input-file", option);
+  cr_assert_eq(c.exit_code, 2, "%d %s", c.exit_code, c.err);
+  cr_assert(strstr(c.err, "'x' is f32 4, the file has i64 4"), "%s", c.err);
+  test_command_free(&c);
+  snprintf(option, sizeof option, "z=%s", file);
+  c = fusetune("run", model("Relu", "4"), "--input-file", option);
+  cr_assert_eq(c.exit_code, 2, "%d %s", c.exit_code, c.err);
+  cr_assert(strstr(c.err, "no graph input 'z'"), "%s", c.err);
+  test_command_free(&c);
+  c = fusetune("run", model("Relu", "4"), "--input-file", "x=/nonexistent.npy");
+  cr_assert_eq(c.exit_code, 3, "%d %s", c.exit_code, c.err);
+  test_command_free(&c);
+}
+
+Test(cli, a_bad_input_range_names_the_option) {
+  static const char *const ranges[] = {"x", "x=1", "x=2:1", "x=1:1", "x=a:b", "=1:2"};
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+    test_command c = fusetune("run", model("Relu", "4"), "--input-range", ranges[i]);
+    cr_assert_eq(c.exit_code, 2, "%s: %d", ranges[i], c.exit_code);
+    cr_assert(strstr(c.err, "--input-range"), "%s", c.err);
+    test_command_free(&c);
+  }
+}
+
+Test(cli, explain_graph_lists_operators_classes_bytes_and_flops) {
+  test_command c = fusetune("explain", "--graph", "--json", model("Softmax", "8,16"));
+  cr_assert_eq(c.exit_code, 0, "%s", c.err);
+  json_t *o = json_loads(c.out, 0, NULL);
+  cr_assert_not_null(o, "%s", c.out);
+  cr_assert_eq(json_integer_value(json_object_get(o, "operators")), 1);
+  json_t *node = json_array_get(json_object_get(o, "nodes"), 0);
+  cr_assert_str_eq(json_string_value(json_object_get(node, "op")), "Softmax");
+  cr_assert(json_is_false(json_object_get(node, "folded")));
+  json_t *primitives = json_object_get(node, "primitives");
+  cr_assert_eq(json_array_size(primitives),
+               (size_t)json_integer_value(json_object_get(o, "primitives")));
+  json_t *first = json_array_get(primitives, 0);
+  cr_assert_str_eq(json_string_value(json_object_get(first, "op")), "reduce_max");
+  cr_assert_str_eq(json_string_value(json_object_get(first, "class")), "reduction");
+  cr_assert_eq(json_integer_value(json_object_get(first, "read_bytes")), 8 * 16 * 4);
+  cr_assert_eq(json_integer_value(json_object_get(first, "write_bytes")), 8 * 4);
+  cr_assert_eq(json_real_value(json_object_get(first, "flops")), 8.0 * 16.0);
+  json_decref(o);
+  test_command_free(&c);
+}
+
+Test(cli, a_json_graph_is_a_model_by_its_first_byte) {
+  char path[300];
+  snprintf(path, sizeof path, "%s/graph", test_folder());
+  const char *text =
+      "  {\"format\":\"fusetune-graph/1\",\"opset\":17,\"inputs\":[{\"name\":\"x\","
+      "\"dtype\":\"f32\",\"shape\":[4]}],\"outputs\":[\"y\"],\"nodes\":[{\"op\":\"Relu\","
+      "\"inputs\":[\"x\"],\"outputs\":[\"y\"]}]}";
+  ft_error error;
+  cr_assert_eq(ft_file_write(path, text, strlen(text), &error), FT_OK);
+  test_command c = fusetune("explain", "--graph", path, NULL);
+  cr_assert_eq(c.exit_code, 0, "%s", c.err);
+  cr_assert(strstr(c.out, "1 operators of 1") && strstr(c.out, "relu"), "%s", c.out);
   test_command_free(&c);
 }

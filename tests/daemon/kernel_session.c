@@ -206,11 +206,13 @@ Test(daemon_session, the_served_plan_verifies_and_so_does_unfused_without_a_plan
   fixture f = open_fixture("e.db", false);
   ft_run_result result;
   ft_error error;
-  cr_assert_eq(ft_session_verify(&f.session, &f.model, 1, f.arena, &result, &error),
+  ft_run_options options = {.seed = 1, .verify = true};
+  cr_assert_eq(ft_session_run(&f.session, &f.model, &options, f.arena, &result, &error),
                FT_OK, "%s", error.text);
   cr_assert(result.is_verified && !result.is_plan_tuned, "%s", result.failure);
   (void)tune(&f, &short_run);
-  cr_assert_eq(ft_session_verify(&f.session, &f.model, 2, f.arena, &result, &error),
+  options.seed = 2;
+  cr_assert_eq(ft_session_run(&f.session, &f.model, &options, f.arena, &result, &error),
                FT_OK, "%s", error.text);
   cr_assert(result.is_verified && result.is_plan_tuned, "%s", result.failure);
   close_fixture(&f);
