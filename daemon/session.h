@@ -157,7 +157,8 @@ typedef struct ft_run_result {
 // once. Inputs come from files, else from |seed|. With |verify| each kernel is compared
 // with the double-precision reference on the very bytes it read; and, when that takes
 // less than about 20 s, the graph outputs with the reference of the whole graph (whose
-// tolerance grows with every layer: the kernels' check is the sharp one).
+// tolerance grows with every layer: the kernels' check is the sharp one; where it grew
+// beyond use, the elements must be within 1 % of the output's RMS).
 // INVALID_ARGUMENT: a file or range for no input, or of another dtype or shape.
 FT_MUST_CHECK ft_status ft_session_run(ft_session *session, const ft_model *model,
                                        const ft_run_options *options, ft_arena *arena,
