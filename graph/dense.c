@@ -200,6 +200,10 @@ ft_status ft_dense_run(const ft_step *step, const ft_plane *const *in, ft_plane 
   if (ft_step_kind_of(step->op) == FT_STEP_POINTWISE &&
       !ft_semantics_find(step->op, ft_step_operand_dtype(step)))
     return refuse(step, out, error);
+  if (step->op == FT_OP_TRANSPOSE && in[0]->tensor.data) {
+    ft_plane_release(out);
+    return ft_dense_transpose(step, in[0], out, error);
+  }
   workspace *work = ft_allocate(ft_allocator_system(), sizeof *work, 64);
   if (!work) ft_plane_release(out);
   FT_OOM_IF(!work, error);
