@@ -27,6 +27,7 @@ typedef struct ft_loop_choice {
   uint32_t vector;  // lanes wanted: a power of two up to 64
   uint32_t tile;    // rows of a contraction at a time
   int64_t block;    // elements per block, about
+  bool across;      // vectors along the terms of the anchor, not along the inner dim
 } ft_loop_choice;
 
 // The outputs of one size, and how their elements are walked.
@@ -42,6 +43,7 @@ typedef struct ft_loop_section {
   int64_t rows, rows_per_block;  // rows of |tile| along tile_axis
   int64_t chunk, chunks;         // of the inner dim
   uint32_t grid;
+  uint32_t strided;  // vectors that are loaded one element at a time
 } ft_loop_section;
 
 typedef struct ft_loop {

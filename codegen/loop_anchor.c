@@ -9,7 +9,7 @@
 #include "codegen/expressions.h"
 #include "codegen/loop_emit.h"
 
-enum { SHORT = 64, MAX_LOOPS = FT_MAX_RANK + 1 };
+enum { SHORT = 64, LEAST_ACROSS = 4, MAX_LOOPS = FT_MAX_RANK + 1 };
 
 typedef struct anchor {
   ft_loop_emitter *e;
@@ -23,7 +23,8 @@ typedef struct anchor {
   uint32_t loops;
   ft_affine begin[MAX_LOOPS], end[MAX_LOOPS];
   int64_t extent[MAX_LOOPS];  // at most
-  ft_affine at[MAX_LOOPS];    // this iteration
+  int64_t step[MAX_LOOPS];
+  ft_affine at[MAX_LOOPS];  // this iteration
   uint32_t total[FT_MAX_TILE], partial[FT_MAX_TILE];
   uint32_t chunk_loop;  // partial sums end with so many steps of this loop
   int64_t chunk;        // 0: no partial sums
@@ -63,6 +64,7 @@ static void add_loop(anchor *a, ft_affine begin, ft_affine end, int64_t extent) 
   FT_ASSERT(a->loops < MAX_LOOPS);
   a->begin[a->loops] = begin;
   a->end[a->loops] = end;
+  a->step[a->loops] = 1;
   a->extent[a->loops++] = extent;
 }
 
@@ -277,10 +279,13 @@ static void run_loops(anchor *a, uint32_t loop);
 
 static void run_loop(anchor *a, uint32_t loop, ft_kir_id begin, ft_kir_id end) {
   ft_loop_emitter *e = a->e;
-  ft_kir_stmt *stmt =
-      ft_kir_for(e->kir, FT_KIR_SERIAL, begin, end, ft_places_number(&e->places, 1));
+  bool is_across = a->step[loop] > 1;
+  ft_kir_stmt *stmt = ft_kir_for(e->kir, is_across ? FT_KIR_VECTOR : FT_KIR_SERIAL, begin,
+                                 end, ft_places_number(&e->places, a->step[loop]));
   ft_loop_enter(e, &stmt->body);
-  a->at[loop] = ft_affine_of(&e->places, stmt->value);
+  a->at[loop] =
+      is_across ? (ft_affine){.coef = 1} : ft_affine_of(&e->places, stmt->value);
+  if (is_across) e->inner = stmt->value;
   run_loops(a, loop + 1);
   ft_loop_leave(e);
   ft_kir_append(ft_loop_here(e), stmt);
@@ -289,7 +294,7 @@ static void run_loop(anchor *a, uint32_t loop, ft_kir_id begin, ft_kir_id end) {
 // |chunk| steps at a time into partial sums.
 static void run_chunks(anchor *a, uint32_t loop, ft_kir_id begin, ft_kir_id end) {
   ft_loop_emitter *e = a->e;
-  ft_kir_id step = ft_places_number(&e->places, a->chunk);
+  ft_kir_id step = ft_places_number(&e->places, a->chunk * a->step[loop]);
   ft_kir_stmt *stmt = ft_kir_for(e->kir, FT_KIR_SERIAL, begin, end, step);
   ft_loop_enter(e, &stmt->body);
   for (uint32_t r = 0; r < a->count; r++) a->partial[r] = new_register(a, a->dtype);
@@ -364,13 +369,60 @@ static const ft_place *flattened(anchor *a, const ft_place *place) {
   return ft_place_view(&a->e->places, place, &flat);
 }
 
-static void run(anchor *a, const ft_place *const *result) {
+static void open_totals(anchor *a) {
   ft_dtype wide = a->dtype;
-  find_loops(a, a->place[0]);
   choose_chunk(a);
   if (a->dtype == FT_F32 && (a->chunk || a->combine == FT_OP_REDUCE_PROD)) wide = FT_F64;
   for (uint32_t r = 0; r < a->count; r++) a->total[r] = new_register(a, wide);
-  if (!is_empty(a)) run_loops(a, 0);
+}
+
+// The last loop in vectors, one term a lane: the inner index is that loop's meanwhile.
+static void run_across(anchor *a, uint16_t lanes) {
+  ft_loop_emitter *e = a->e;
+  uint32_t last = a->loops - 1;
+  int64_t extent = a->extent[last], full = extent / lanes * lanes;
+  e->low = 0;
+  e->high = extent;
+  a->lanes = e->lanes = lanes;
+  a->step[last] = lanes;
+  a->extent[last] = extent / lanes;
+  a->end[last] = ft_affine_number(full);
+  open_totals(a);
+  run_loops(a, 0);
+  a->lanes = e->lanes = 1;
+  for (uint32_t r = 0; r < a->count; r++) {
+    ft_kir_id all = ft_kir_load(e->kir, ft_loop_here(e), a->total[r], lanes,
+                                ft_places_number(&e->places, 0), 1);
+    all = ft_kir_fold(e->kir, ft_loop_here(e), a->combine, all);
+    a->total[r] = new_register(a, e->kir->value[all].type.dtype);
+    accumulate(a, a->total[r], all);
+  }
+  // What is left of it, one by one.
+  a->step[last] = 1;
+  a->chunk = 0;
+  a->begin[last] = ft_affine_number(full);
+  a->end[last] = ft_affine_number(extent);
+  if (full < extent) run_loops(a, 0);
+  e->ran_across = true;
+}
+
+static uint16_t lanes_across(const anchor *a) {
+  uint16_t lanes = a->e->across;
+  if (!lanes || !a->loops || a->begin[a->loops - 1].rest || a->end[a->loops - 1].rest)
+    return 1;
+  while (lanes > a->extent[a->loops - 1]) lanes /= 2;
+  return lanes < LEAST_ACROSS ? 1 : lanes;
+}
+
+static void run(anchor *a, const ft_place *const *result) {
+  find_loops(a, a->place[0]);
+  uint16_t lanes = is_empty(a) ? 1 : lanes_across(a);
+  if (lanes > 1) {
+    run_across(a, lanes);
+  } else {
+    open_totals(a);
+    if (!is_empty(a)) run_loops(a, 0);
+  }
   uint32_t root = a->p->output;
   for (uint32_t r = 0; r < a->count && !a->e->kir->failed; r++)
     ft_loop_remember(a->e, root, result[r],

@@ -260,6 +260,8 @@ static verdict try_segment(ft_loop_emitter *e, ft_loop_section *s, uint32_t vect
           number(e, s->domain.dim[s->domain.rank - 1]));
   ft_loop_leave(e);
   if (e->is_lost) return LOST;
+  if (e->across) return e->ran_across && !e->new_cuts ? FINE : LOST;
+  s->strided += e->strided;
   if (!e->new_cuts) {
     s->is_rim[i] |= e->wants_rim;
     return FINE;
@@ -271,17 +273,19 @@ static verdict try_segment(ft_loop_emitter *e, ft_loop_section *s, uint32_t vect
 // Cuts the inner dim of |s| until every segment is of one kind. *works says whether all
 // of it runs in vectors.
 static ft_status try_section(const ft_workload *workload, ft_loop_section *s,
-                             uint32_t vector, ft_arena *arena, bool *works,
+                             const ft_loop_choice *choice, ft_arena *arena, bool *works,
                              ft_error *error) {
   s->cuts = 2;
   s->cut[0] = 0;
   s->cut[1] = s->domain.dim[s->domain.rank - 1];
+  s->strided = 0;
   *works = true;
   for (uint32_t i = 0; i + 1 < s->cuts && *works;) {
     ft_loop_emitter *e;
     FT_TRY(open_emitter(workload, arena, &e, error));
     s->is_rim[i] = false;
-    verdict v = try_segment(e, s, vector, i);
+    e->across = choice->across ? (uint16_t)choice->vector : 0;
+    verdict v = try_segment(e, s, choice->vector, i);
     FT_OOM_IF(e->kir->failed, error);
     *works = v != LOST;
     if (v == FINE) i++;
@@ -325,6 +329,24 @@ static void choose_tile(const ft_group *group, ft_loop_section *s, uint32_t tile
   s->tile = s->domain.dim[axis] < tile ? s->domain.dim[axis] : tile;
 }
 
+// Each element by itself: the inner dim is none of theirs.
+static ft_status choose_points(const ft_workload *workload, const ft_shape *shape,
+                               const ft_loop_choice *choice, ft_arena *arena,
+                               ft_loop_section *s, const char **reason, ft_error *error) {
+  bool works = false;
+  s->domain = domain_of(shape, shape->rank ? shape->rank - 1 : 0);
+  s->tile_axis = s->domain.rank - 1;
+  s->tile = s->domain.dim[s->tile_axis] < choice->tile ? s->domain.dim[s->tile_axis]
+                                                       : choice->tile;
+  s->is_scalar = true;
+  if (s->domain.rank < FT_MAX_RANK) {
+    s->domain.dim[s->domain.rank++] = 1;
+    FT_TRY(try_section(workload, s, choice, arena, &works, error));
+  }
+  if (!works) *reason = "no vectors along the terms";
+  return FT_OK;
+}
+
 static ft_status choose_domain(const ft_workload *workload, const ft_shape *shape,
                                const ft_loop_choice *choice, ft_arena *arena,
                                ft_loop_section *s, ft_error *error) {
@@ -333,7 +355,7 @@ static ft_status choose_domain(const ft_workload *workload, const ft_shape *shap
     bool works;
     s->domain = domain_of(shape, outer);
     choose_tile(&workload->group, s, choice->tile);
-    FT_TRY(try_section(workload, s, choice->vector, arena, &works, error));
+    FT_TRY(try_section(workload, s, choice, arena, &works, error));
     if (works) return FT_OK;
   }
   s->is_scalar = true;
@@ -377,7 +399,11 @@ static ft_status plan_section(ft_loop *loop, uint32_t output, ft_arena *arena,
   ft_loop_section *s = &loop->section[loop->section_count];
   *s = (ft_loop_section){.elements = elements};
   const ft_shape *shape = &group->graph->value[group->output[output]].shape;
-  FT_TRY(choose_domain(loop->workload, shape, &loop->choice, arena, s, error));
+  if (loop->choice.across)
+    FT_TRY(choose_points(loop->workload, shape, &loop->choice, arena, s, reason, error));
+  else
+    FT_TRY(choose_domain(loop->workload, shape, &loop->choice, arena, s, error));
+  if (*reason) return FT_OK;
   const ft_primitive *p = anchor_of(group);
   *reason = count_blocks(s, &loop->choice, p && p->op == FT_OP_MATMUL, arena);
   if (*reason) return FT_OK;
@@ -432,6 +458,7 @@ ft_status ft_loop_build(const ft_loop *loop, ft_arena *arena, ft_kir **out,
                         ft_error *error) {
   ft_loop_emitter *e;
   FT_TRY(open_emitter(loop->workload, arena, &e, error));
+  e->across = loop->choice.across ? (uint16_t)loop->choice.vector : 0;
   ft_kir_stmt *grid =
       ft_kir_for(e->kir, FT_KIR_GRID, number(e, 0), number(e, loop->grid), number(e, 1));
   ft_loop_enter(e, &grid->body);

@@ -33,6 +33,9 @@ typedef struct ft_loop_emitter {
   uint16_t lanes;
   ft_kir_id inner;
   int64_t low, high;
+  uint16_t across;  // lanes along the terms of an anchor; 0: along the inner dim
+  bool ran_across;
+  uint32_t strided;  // vectors loaded one element at a time
   bool is_lost;
   bool wants_rim;
   uint32_t new_cuts;

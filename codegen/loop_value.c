@@ -133,6 +133,7 @@ static ft_kir_id load(ft_loop_emitter *e, uint32_t root, const ft_place *place) 
   if (ft_value_is_immediate(e->graph, root)) return immediate(e, root);
   uint32_t buffer = input_buffer(e, root);
   uint16_t lanes = place->linear.coef && !place->linear.is_lost ? e->lanes : 1;
+  e->strided += lanes > 1 && place->linear.coef != 1;
   return ft_kir_load(e->kir, ft_loop_here(e), buffer, lanes,
                      ft_loop_index(e, place->linear), place->linear.coef);
 }

@@ -240,12 +240,20 @@ static ft_status run_conv(const ft_rows *rows, product *p, const ft_plane *x,
   return FT_OK;
 }
 
+// A weight that may be anything spoils the blocks' scale in the padding too, where it is
+// not used.
+static bool is_plain(const ft_rows *rows, double value, double scale, bool exact) {
+  return ft_contraction_is_plain(&rows->rule, value, scale) &&
+         (isfinite(scale) || exact || !rows->has_window);
+}
+
 static ft_status finish(const ft_rows *rows, const ft_plane *const *in, ft_plane *out,
                         ft_error *error) {
+  bool exact = is_exact(in[1]);
   ft_row_reader *reader;
   FT_TRY(ft_row_reader_create(rows, in, &reader, error));
   for (int64_t i = 0; i < out->elements; i++) {
-    if (ft_contraction_is_plain(&rows->rule, out->value[i], out->scale[i])) {
+    if (is_plain(rows, out->value[i], out->scale[i], exact)) {
       out->scale[i] = ft_contraction_plain(&rows->rule, out->value[i], out->scale[i]);
     } else {
       ft_cells cell = {out->value + i, out->scale + i, NULL};

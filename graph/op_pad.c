@@ -107,6 +107,7 @@ static uint32_t extend_axis(ft_lowering *l, uint32_t x, int axis, pad_mode mode,
   if (extent == 0) ft_lower_fail(l, FT_REFUSED, "axis %d has no element to repeat", axis);
   if (extent > INT32_MAX || before > INT32_MAX || after > INT32_MAX)
     ft_lower_fail(l, FT_UNSUPPORTED, "axis %d becomes too long", axis);
+  if (l->status != FT_OK) return FT_NONE;
   ft_shape shape = {.rank = 1, .dim = {extent + before + after}};
   ft_tensor tensor;
   int64_t *index = ft_lower_generate(l, FT_I64, &shape, &tensor);

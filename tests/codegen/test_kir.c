@@ -206,3 +206,29 @@ Test(codegen_kir, scratch_buffers_start_on_cache_lines) {
   cr_assert_eq(k.kir->scratch_bytes, 128);
   stop(&k);
 }
+
+Test(codegen_kir, an_index_can_come_from_memory_and_end_the_kernel) {
+  kernel k = start();
+  uint32_t at = ft_kir_global(k.kir, FT_I32, 2, 2, false);
+  ft_kir_id element = ft_kir_load(k.kir, &k.loop->body, at, 1, num(&k, 1), 1);
+  ft_kir_id index = ft_kir_let(k.kir, &k.loop->body, ft_kir_to_index(k.kir, element));
+  ft_kir_id raised = ft_kir_index(k.kir, FT_KIR_IMAX, index, num(&k, 3));
+  ft_kir_stmt *wrong =
+      ft_kir_if(k.kir, ft_kir_index(k.kir, FT_KIR_ILESS, num(&k, 31), raised));
+  ft_kir_fail(k.kir, &wrong->body, 2);
+  ft_kir_append(&k.loop->body, wrong);
+  cr_assert_null(end(&k));
+  const char *text;
+  cr_assert_eq(ft_print_c(k.kir, &text, NULL), FT_OK);
+  cr_assert(strstr(text, "[0];\n"), "%s", text);
+  cr_assert(strstr(text, "return 2;\n"), "%s", text);
+  stop(&k);
+}
+
+Test(codegen_kir, a_float_or_a_vector_is_no_index) {
+  kernel k = start();
+  ft_kir_id x = ft_kir_load(k.kir, &k.loop->body, k.in, 1, num(&k, 0), 1);
+  ft_kir_let(k.kir, &k.loop->body, ft_kir_to_index(k.kir, x));
+  cr_assert(strstr(end(&k), "an index from 1 lanes of f32"));
+  stop(&k);
+}

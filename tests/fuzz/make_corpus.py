@@ -28,8 +28,14 @@ def field(number, value):
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
+class Graph(bytes):
+    """A GraphProto, as an attribute."""
+
+
 def attribute(name, value):
     out = field(1, name)
+    if isinstance(value, Graph):
+        return out + field(6, value) + field(20, 5)
     if isinstance(value, float):
         return out + field(2, value) + field(20, 1)
     if isinstance(value, int):
@@ -93,6 +99,21 @@ def external(location, offset):
         field(13, field(1, k) + field(2, v)) for k, v in entries))
 
 
+def branch(*nodes):
+    return Graph(b"".join(field(1, n) for n in nodes) + field(12, field(1, "r")))
+
+
+def one(op, operands, dims, weights=(), opset=13, outputs=("y",), **attributes):
+    """One node on x of |dims|."""
+    return model([node(op, operands, list(outputs), **attributes)], [value("x", dims=dims)],
+                 weights=weights, opset=opset, outputs=tuple(o for o in outputs if o))
+
+
+IMAGE = (1, 2, 4, 4)
+w22 = floats("w", [2, 2], [1.0, 2.0, 3.0, 4.0])
+pair = floats("p", [2], [1.0, 2.0])
+kernel = floats("k", [2, 1, 3, 3], [float(i) for i in range(18)])
+yes = tensor("yes", BOOL, [], b"\1")
 two = floats("two", [], [2.0])
 CASES = {
     "unary": chain("Abs", "Sqrt", "Exp", "Log", "Erf", "Tanh", "Sigmoid", "Relu"),
@@ -168,6 +189,78 @@ CASES = {
     "external": model([node("Add", ["x", "w"], ["y"])], weights=[external("../w.bin", "4")]),
     "unsupported": model([node("Foo", ["x"], ["a"], domain="my.domain"),
                           node("MatMul", ["a", "x"], ["y"])]),
+    "mat_mul": one("MatMul", ["x", "w"], (3, 1, 2), [w22]),
+    "mat_mul_vector": one("MatMul", ["x", "p"], (2, 2), [pair]),
+    "gemm": one("Gemm", ["x", "w", "p"], (3, 2), [w22, pair], alpha=2.0, beta=0.5, transB=1),
+    "conv": one("Conv", ["x", "k", "p"], IMAGE, [kernel, pair], group=2, pads=[1, 0, 1, 2],
+                strides=[2, 1], dilations=[1, 1]),
+    "conv_same": one("Conv", ["x", "k"], IMAGE, [kernel], group=2, auto_pad="SAME_LOWER"),
+    "max_pool": one("MaxPool", ["x"], IMAGE, kernel_shape=[2, 2], strides=[3, 3], ceil_mode=1,
+                    pads=[1, 1, 1, 1]),
+    "average_pool": one("AveragePool", ["x"], IMAGE, opset=19, kernel_shape=[3, 3],
+                        pads=[1, 1, 1, 1], count_include_pad=1, ceil_mode=1),
+    "lp_pool": one("LpPool", ["x"], IMAGE, opset=18, kernel_shape=[2, 2], p=3),
+    "global_pools": chain("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool",
+                          inputs=[value("x", dims=IMAGE)]),
+    "lrn": one("LRN", ["x"], IMAGE, size=3, alpha=0.1),
+    "batch_norm": one("BatchNormalization", ["x", "p", "p", "p", "p"], IMAGE, [pair]),
+    "instance_norm": one("InstanceNormalization", ["x", "p", "p"], IMAGE, [pair]),
+    "group_norm_18": one("GroupNormalization", ["x", "p", "p"], IMAGE, [pair], opset=18,
+                         num_groups=2),
+    "group_norm_21": one("GroupNormalization", ["x", "p", "p"], IMAGE, [pair], opset=21,
+                         num_groups=1),
+    "lp_norm": one("LpNormalization", ["x"], (2, 3), p=1, axis=0),
+    "mvn": one("MeanVarianceNormalization", ["x"], IMAGE),
+    "gather": one("Gather", ["x", "i"], (3, 3), [ints("i", [-1, 0, 0, 2], [2, 2])], axis=1),
+    "gather_one": one("Gather", ["x", "i"], (3, 3), [ints("i", [-1], [])], axis=1),
+    "gather_elements": one("GatherElements", ["x", "i"], (2, 3), [ints("i", [1, 0, -1], [1, 3])]),
+    "gather_nd": one("GatherND", ["x", "i"], (2, 2, 3), [ints("i", [1, -1], [2, 1])],
+                     batch_dims=1),
+    "slice": one("Slice", ["x", "s", "e", "", "t"], (3, 4),
+                 [ints("s", [0, -1]), ints("e", [(1 << 63) - 1, -(1 << 63)]), ints("t", [2, -1])]),
+    "slice_attr": one("Slice", ["x"], (3, 4), opset=9, starts=[1], ends=[-1], axes=[1]),
+    "concat": one("Concat", ["x", "w", "x"], ("N", 2), [w22], axis=-2),
+    "split": model([node("Split", ["x", "s"], ["a", "y"], axis=1)], weights=[ints("s", [1, 2])]),
+    "split_18": model([node("Split", ["x"], ["a", "y"], axis=1, num_outputs=2)], opset=18),
+    "pad": one("Pad", ["x", "n", "two", "a"], (3, 4), [ints("n", [1, -1]), two, ints("a", [-1])],
+               opset=18),
+    "pad_reflect": one("Pad", ["x"], (3, 4), opset=10, mode="reflect", pads=[2, 1, 0, 3]),
+    "pad_wrap": one("Pad", ["x", "n"], (3, 4), [ints("n", [1, 0, 2, 9])], opset=19, mode="wrap"),
+    "tile": one("Tile", ["x", "r"], (1, 3), [ints("r", [3, 2])]),
+    "resize_nearest": one("Resize", ["x", "", "s"], (2, 3), [floats("s", [2], [2.0, 0.5])],
+                          nearest_mode="floor", coordinate_transformation_mode="asymmetric"),
+    "resize_linear": one("Resize", ["x", "", "", "s"], (2, 3), [ints("s", [5])], opset=19,
+                         mode="linear", axes=[-1], keep_aspect_ratio_policy="not_larger"),
+    "resize_cubic": one("Resize", ["x", "", "", "s"], (2, 3), [ints("s", [3, 7])],
+                        mode="cubic", exclude_outside=1),
+    "resize_crop": one("Resize", ["x", "r", "", "s"], (4,),
+                       [floats("r", [2], [0.2, 1.4]), ints("s", [3])], mode="linear",
+                       coordinate_transformation_mode="tf_crop_and_resize"),
+    "upsample": one("Upsample", ["x"], (2, 3), opset=7, mode="linear", scales=[2.0, 1.5]),
+    "arg": model([node("ArgMax", ["x"], ["a"], axis=1, select_last_index=1),
+                  node("ArgMin", ["x"], ["b"], keepdims=0), node("Gather", ["x", "b"], ["c"]),
+                  node("Identity", ["c"], ["y"])], outputs=("y", "a")),
+    "hardmax": one("Hardmax", ["x"], (2, 3), opset=11),
+    "cum_sum": one("CumSum", ["x", "a"], (2, 3), [ints("a", [-1], [])], exclusive=1, reverse=1),
+    "trilu": one("Trilu", ["x", "k"], (2, 3), [ints("k", [-1], [])], opset=14, upper=0),
+    "mod": model([node("Cast", ["x"], ["i"], to=INT64), node("Mod", ["i", "t"], ["m"]),
+                  node("Mod", ["x", "two"], ["f"], fmod=1), node("Identity", ["f"], ["y"])],
+                 outputs=("y", "m"), weights=[ints("t", [-3], []), two]),
+    "one_hot": one("OneHot", ["x", "d", "p"], (2,), [ints("d", [3], []), pair], axis=0),
+    "generate": model([node("Range", ["a", "b", "a"], ["r"]), node("NonZero", ["r"], ["z"]),
+                       node("EyeLike", ["x"], ["e"], k=1), node("Cast", ["z"], ["c"], to=FLOAT),
+                       node("ReduceSum", ["c"], ["s"]), node("Sum", ["e", "s", "x"], ["y"])],
+                      weights=[ints("a", [1], []), ints("b", [4], [])]),
+    "depth_space": model([node("DepthToSpace", ["x"], ["a"], blocksize=2, mode="CRD"),
+                          node("SpaceToDepth", ["a"], ["y"], blocksize=2)],
+                         [value("x", dims=(1, 4, 2, 2))]),
+    "if": model([node("If", ["yes"], ["a"], then_branch=branch(node("Add", ["x", "b"], ["r"])),
+                      else_branch=branch(node("LSTM", ["x"], ["r"]))),
+                 node("Relu", ["a"], ["y"]), node("Neg", ["x"], ["b"])], weights=[yes]),
+    "unsorted": model([node("Relu", ["b"], ["y"]), node("Exp", ["a"], ["b"]),
+                       node("Neg", ["x"], ["a"])]),
+    "default_shape": model([node("Reshape", ["x", "s"], ["y"])],
+                           [value("x"), value("s", INT64, (1,))], weights=[ints("s", [-1])]),
     "subgraph": model([node("If", ["x"], ["y"]) + field(5, field(1, "then_branch")
                        + field(20, 5) + field(6, field(1, node("Relu", ["x"], ["t"]))
                                               + field(12, field(1, "t"))))]),
