@@ -336,8 +336,10 @@ static ft_status read_dim(ft_wire wire, ft_onnx_dim *out, ft_error *error) {
     ft_wire_field field;
     FT_TRY(ft_wire_next(&wire, &field, error));
     if (!field.number) return FT_OK;
+    int64_t value = (int64_t)field.value;  // some exporters write -1 for "any"
     if (field.number == 1)
-      *out = (ft_onnx_dim){.kind = FT_DIM_VALUE, .value = (int64_t)field.value};
+      *out = (ft_onnx_dim){.kind = value == -1 ? FT_DIM_UNKNOWN : FT_DIM_VALUE,
+                           .value = value};
     if (field.number == 2)
       *out = (ft_onnx_dim){.kind = field.bytes.size ? FT_DIM_NAMED : FT_DIM_UNKNOWN,
                            .name = field.bytes};

@@ -93,7 +93,7 @@ FT_MUST_CHECK ft_status ft_onnx_read_floats(const ft_onnx_attribute *attribute,
 
 // ---- types ------------------------------------------------------------------------
 typedef enum ft_onnx_dim_kind {
-  FT_DIM_UNKNOWN,
+  FT_DIM_UNKNOWN,  // nothing, or -1
   FT_DIM_VALUE,
   FT_DIM_NAMED
 } ft_onnx_dim_kind;

@@ -113,6 +113,7 @@ ft_status ft_lower_group_norm(ft_lowering *l) {
 // ---- over given axes
 // ----------------------------------------------------------------------
 
+// Of zeros: zeros.
 ft_status ft_lower_lp_norm(ft_lowering *l) {
   uint32_t x = ft_lower_input(l, 0);
   int axis = ft_lower_axis(l, ft_lower_int(l, "axis", -1), ft_lower_shape_of(l, x).rank);
@@ -121,7 +122,9 @@ ft_status ft_lower_lp_norm(ft_lowering *l) {
   uint32_t terms = p == 1 ? ft_emit1(l, FT_OP_ABS, x) : ft_emit2(l, FT_OP_MUL, x, x);
   uint32_t norm = ft_emit_reduce(l, FT_OP_REDUCE_SUM, terms, 1u << axis);
   if (p == 2) norm = ft_emit1(l, FT_OP_SQRT, norm);
-  return ft_lower_return(l, ft_emit2(l, FT_OP_DIV, x, norm));
+  uint32_t is_zero = ft_emit2(l, FT_OP_EQUAL, norm, ft_emit_scalar(l, x, 0));
+  uint32_t divisor = ft_emit_where(l, is_zero, ft_emit_scalar(l, x, 1), norm);
+  return ft_lower_return(l, ft_emit2(l, FT_OP_DIV, x, divisor));
 }
 
 // (x - mean) / (deviation + 1e-9), as the operator's function body has it.

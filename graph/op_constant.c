@@ -83,9 +83,8 @@ ft_status ft_lower_constant_of_shape(ft_lowering *l) {
 // Before opset 7 is_test says whether this is inference, from 12 on an input does.
 static void refuse_training(ft_lowering *l) {
   bool is_training = l->opset < 7 && ft_lower_int(l, "is_test", 0) == 0;
-  uint32_t mode = l->opset >= 12 ? ft_lower_optional(l, 2) : FT_NONE;
-  if (mode != FT_NONE) {
-    const ft_tensor *data = l->graph->value[mode].data;
+  if (l->opset >= 12 && ft_lower_optional(l, 2) != FT_NONE) {
+    const ft_tensor *data = ft_lower_known(l, 2);
     is_training =
         !data || ft_shape_elements(&data->shape) != 1 || ft_tensor_get_f64(data, 0) != 0;
   }

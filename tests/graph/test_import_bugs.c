@@ -256,6 +256,12 @@ Test(graph_import_bugs, zero_size_dims_are_sizes_not_unknowns) {
   EXPECT(0, "1x1", 0);
 }
 
+Test(graph_import_bugs, minus_one_is_an_unknown_dim_and_zero_is_a_size) {
+  onnx_file file = begin(13, "-1,2");
+  onnx_node(&file, "Relu", "x", "y", NULL);
+  must_fail(&file, FT_INVALID_ARGUMENT, "1 dims are not bound: x[0]");
+}
+
 // ---- 9 and 10: Slice
 // ----------------------------------------------------------------------
 
@@ -692,6 +698,44 @@ Test(graph_import_bugs, an_if_on_a_run_time_value_lists_what_its_branches_lack) 
   must_fail(&file, FT_UNSUPPORTED, "the condition is not a constant");
   cr_assert(strstr(error.text, "LSTM"));
   cr_assert_eq(report.unsupported_count, 2);
+}
+
+Test(graph_import_bugs, a_taken_branch_is_listed_with_what_it_lacks) {
+  onnx_file then = branch("Foo", "x", "r"), otherwise = branch("Bar", "x", "r");
+  onnx_file file = begin(13, "2");
+  ft_strbuf a = attributes();
+  bool condition = true;
+  onnx_attr_graph(&a, "then_branch", &then);
+  onnx_attr_graph(&a, "else_branch", &otherwise);
+  ft_strbuf tensor = onnx_tensor(arena, "if", ONNX_BOOL, "", &condition, 1);
+  onnx_initializer(&file, &tensor);
+  onnx_node(&file, "If", "if", "r2", &a);
+  onnx_node(&file, "Relu", "r2", "y", NULL);
+  must_fail(&file, FT_UNSUPPORTED, "1 unsupported: Foo");
+}
+
+// The inner If's names are its own; what it reads is two scopes out.
+Test(graph_import_bugs, an_if_inside_an_if_reads_names_of_the_outermost_scope) {
+  bool condition = false;
+  onnx_file inner_then = branch("Add", "x,a", "r"),
+            inner_else = branch("Mul", "x,a", "r");
+  ft_strbuf attrs = attributes(),
+            tensor = onnx_tensor(arena, "if", ONNX_BOOL, "", &condition, 1);
+  onnx_attr_graph(&attrs, "then_branch", &inner_then);
+  onnx_attr_graph(&attrs, "else_branch", &inner_else);
+  onnx_file outer = onnx_begin(arena, 13);
+  onnx_node(&outer, "If", "if", "q", &attrs);
+  onnx_node(&outer, "Neg", "q", "r", NULL);
+  onnx_output(&outer, "r", ONNX_FLOAT, NULL);
+  onnx_file same = outer, file = begin(13, "2");
+  ft_strbuf a = attributes();
+  onnx_attr_graph(&a, "then_branch", &outer);
+  onnx_attr_graph(&a, "else_branch", &same);
+  onnx_initializer(&file, &tensor);
+  onnx_node(&file, "If", "if", "y", &a);
+  onnx_node(&file, "Exp", "x", "a", NULL);
+  run(&file, FLOATS(1, 2));
+  EXPECT(0, "2", -exp(1), -2 * exp(2));
 }
 
 Test(graph_import_bugs, a_branch_that_reads_an_unknown_name_is_refused) {
