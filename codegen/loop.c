@@ -37,9 +37,25 @@ static const char *dtype_refusal(const ft_graph *graph, const ft_primitive *p,
 
 // What lies behind each primitive of the group.
 typedef struct behind {
-  const ft_primitive *anchor;  // nearest or any
+  const ft_primitive *anchor;
   const ft_primitive *heavy;   // expensive elementwise work
+  const ft_primitive *choice;  // a remap that asks for each element where it lies
+  uint32_t steps;              // elementwise primitives, those on two ways twice
 } behind;
+
+// Windows and contractions read an element many times, so what leads to it must be cheap.
+enum { MOST_STEPS = 2 };
+
+static bool chooses(ft_op op) {
+  return op == FT_OP_CONCAT || op == FT_OP_PAD || op == FT_OP_GATHER ||
+         op == FT_OP_GATHER_ELEMENTS;
+}
+
+static const char *again_refusal(const ft_primitive *p, const ft_primitive *what,
+                                 ft_arena *arena) {
+  return ft_arena_printf(arena, "%s would compute %s again and again", name_of(p),
+                         name_of(what));
+}
 
 static const char *order_refusal(const ft_primitive *p, const behind *from,
                                  ft_arena *arena) {
@@ -47,15 +63,27 @@ static const char *order_refusal(const ft_primitive *p, const behind *from,
   if (from->anchor)
     return ft_arena_printf(arena, "%s after %s: loops take one of them", name_of(p),
                            name_of(from->anchor));
-  if (from->heavy && ft_op_describe(p->op)->class != FT_CLASS_R)
-    return ft_arena_printf(arena, "%s would compute %s again and again", name_of(p),
-                           name_of(from->heavy));
+  if (ft_op_describe(p->op)->class == FT_CLASS_R) return NULL;
+  if (from->heavy) return again_refusal(p, from->heavy, arena);
+  if (from->choice) return again_refusal(p, from->choice, arena);
+  if (from->steps > MOST_STEPS)
+    return ft_arena_printf(arena, "%s would compute %u primitives again and again",
+                           name_of(p), from->steps);
   return NULL;
 }
 
 static void join(behind *to, const behind *from) {
   if (!to->anchor) to->anchor = from->anchor;
   if (!to->heavy) to->heavy = from->heavy;
+  if (!to->choice) to->choice = from->choice;
+  if (to->steps < UINT32_MAX / 8) to->steps += from->steps;
+}
+
+static void step(behind *here, const ft_primitive *p) {
+  if (ft_loop_is_anchor(p)) here->anchor = p;
+  if (ft_expression_is_heavy(p->op)) here->heavy = p;
+  if (chooses(p->op)) here->choice = p;
+  here->steps += ft_op_describe(p->op)->class == FT_CLASS_E;
 }
 
 static const char *chain_refusal(const ft_group *group, ft_arena *arena) {
@@ -71,8 +99,7 @@ static const char *chain_refusal(const ft_group *group, ft_arena *arena) {
     }
     const char *wrong = order_refusal(p, here, arena);
     if (wrong) return wrong;
-    if (ft_loop_is_anchor(p)) here->anchor = p;
-    if (ft_expression_is_heavy(p->op)) here->heavy = p;
+    step(here, p);
   }
   return NULL;
 }

@@ -551,3 +551,16 @@ Test(codegen_loops, a_broadcast_contraction_is_refused) {
   sketch_close(&k);
   session_close(&s);
 }
+
+Test(codegen_loops, a_contraction_does_not_ask_a_concat_for_every_term) {
+  session s = session_open(1);
+  session_start(&s);
+  sketch k = sketch_open();
+  uint32_t in[2] = {input(&k, FT_F32, SHAPE(1, 6, 20, 20)),
+                    input(&k, FT_F32, SHAPE(1, 2, 20, 20))};
+  uint32_t x = apply(&k, FT_OP_CONCAT, 2, in, &(ft_attr){.axis = 1});
+  output(&k, convolution(&k, x, 8));
+  cr_assert(strstr(refusal_of(&s, &k), "conv would compute concat"));
+  sketch_close(&k);
+  session_close(&s);
+}
