@@ -195,15 +195,20 @@ static ft_status run_kind(const ft_step *step, const ft_plane *const *in, worksp
   }
 }
 
+static ft_status run_copy(const ft_step *step, const ft_plane *in, ft_plane *out,
+                          ft_error *error) {
+  ft_status status = ft_dense_copy(step, in, out, error);
+  if (status != FT_OK) ft_plane_release(out);
+  return status;
+}
+
 ft_status ft_dense_run(const ft_step *step, const ft_plane *const *in, ft_plane *out,
                        ft_error *error) {
+  bool copies = ft_op_describe(step->op)->class == FT_CLASS_I && step->count == 1;
+  if (copies && step->op != FT_OP_CONCAT) return run_copy(step, in[0], out, error);
   if (ft_step_kind_of(step->op) == FT_STEP_POINTWISE &&
       !ft_semantics_find(step->op, ft_step_operand_dtype(step)))
     return refuse(step, out, error);
-  if (step->op == FT_OP_TRANSPOSE && in[0]->tensor.data) {
-    ft_plane_release(out);
-    return ft_dense_transpose(step, in[0], out, error);
-  }
   workspace *work = ft_allocate(ft_allocator_system(), sizeof *work, 64);
   if (!work) ft_plane_release(out);
   FT_OOM_IF(!work, error);
