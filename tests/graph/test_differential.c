@@ -203,8 +203,8 @@ Test(graph_differential, nothing_that_protobuf_c_rejects_is_accepted, .timeout =
     ft_arena_destroy(arena);
   }
   free(data);
-  fprintf(stderr, "%d accepted by both, %d rejected by both, %d only by us\n", both, neither,
-              ours_refused);
+  fprintf(stderr, "%d accepted by both, %d rejected by both, %d only by us\n", both,
+          neither, ours_refused);
   cr_assert_gt(both, MUTATIONS / 10);
   cr_assert_gt(neither, MUTATIONS / 10);
 }
