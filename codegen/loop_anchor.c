@@ -406,10 +406,15 @@ static void run_across(anchor *a, uint16_t lanes) {
   e->ran_across = true;
 }
 
+// Only a loop over the whole axis: the rim of a window has fewer terms.
+static bool is_whole(const anchor *a, uint32_t loop) {
+  const ft_affine *begin = &a->begin[loop], *end = &a->end[loop];
+  return !begin->rest && !begin->offset && !end->rest && end->offset == a->extent[loop];
+}
+
 static uint16_t lanes_across(const anchor *a) {
   uint16_t lanes = a->e->across;
-  if (!lanes || !a->loops || a->begin[a->loops - 1].rest || a->end[a->loops - 1].rest)
-    return 1;
+  if (!lanes || !a->loops || !is_whole(a, a->loops - 1)) return 1;
   while (lanes > a->extent[a->loops - 1]) lanes /= 2;
   return lanes < LEAST_ACROSS ? 1 : lanes;
 }

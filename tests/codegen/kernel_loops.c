@@ -564,3 +564,63 @@ Test(codegen_loops, a_contraction_does_not_ask_a_concat_for_every_term) {
   sketch_close(&k);
   session_close(&s);
 }
+
+// Every schedule of the group of all of |k|, against the interpreter.
+static void run_every_schedule(sketch *k) {
+  session s = session_open(1);
+  session_start(&s);
+  ft_workload w = finish(k);
+  test_case c;
+  ft_schedule *list;
+  uint32_t count;
+  ft_error error;
+  cr_assert(make_case(&s, k->graph, 0, k->graph->primitive_count, 9, &c));
+  cr_assert_eq(s.builder.space(s.builder.self, &w, "loop", &s.target, s.arena, &list,
+                               &count, &error),
+               FT_OK, "%s", error.text);
+  cr_assert(count > 0 && count <= 4, "%u schedules", count);
+  for (uint32_t i = 0; i < count; i++) {
+    ft_candidate candidate = {&c.workload, &s.target, "loop", list[i]};
+    ft_module module;
+    cr_assert_eq(
+        s.builder.build(s.builder.self, &candidate, 1, false, s.arena, &module, &error),
+        FT_OK);
+    run_case(&s, &c, &candidate, &module);
+  }
+  session_close(&s);
+}
+
+Test(codegen_loops, a_window_that_hangs_over_both_ends_reads_what_is_there) {
+  sketch k = sketch_open();
+  uint32_t x = input(&k, FT_F32, SHAPE(3, 5, 2));
+  ft_attr attr = {.shape = SHAPE(3, 5, 1),
+                  .window = {6},
+                  .start = {2},
+                  .stride = {1},
+                  .dilation = {1}};
+  output(&k, apply(&k, FT_OP_WINDOW_MAX, 1, &x, &attr));
+  run_every_schedule(&k);
+  sketch_close(&k);
+}
+
+Test(codegen_loops, a_product_with_a_transposed_matrix_is_right_in_every_schedule) {
+  sketch k = sketch_open();
+  uint32_t a = input(&k, FT_F32, SHAPE(3, 1, 77)), b = input(&k, FT_F32, SHAPE(19, 77));
+  output(&k, two(&k, FT_OP_MATMUL, a, transpose(&k, b)));
+  run_every_schedule(&k);
+  sketch_close(&k);
+}
+
+Test(codegen_loops, a_grouped_dilated_strided_convolution_is_right_in_every_schedule) {
+  sketch k = sketch_open();
+  uint32_t in[2] = {input(&k, FT_F32, SHAPE(2, 6, 19, 23)),
+                    input(&k, FT_F32, SHAPE(9, 2, 3, 2))};
+  ft_attr attr = {.shape = SHAPE(2, 9, 10, 26),
+                  .groups = 3,
+                  .start = {1, 4},
+                  .stride = {2, 1},
+                  .dilation = {1, 3}};
+  output(&k, apply(&k, FT_OP_CONV, 2, in, &attr));
+  run_every_schedule(&k);
+  sketch_close(&k);
+}
