@@ -10,6 +10,7 @@
 //             attributes sorted by name; u32 captures, u32 each: what subgraphs, whose
 //             bytes are their payload, read from outside
 //   output    'O' u32
+//   graph     'G' u32 inputs, nodes, outputs   of an attribute
 //   text      u32 length, bytes
 //
 // Values are numbered as they are met: inputs, then constants and results in node
@@ -121,6 +122,8 @@ static ft_status put_floats(encoder *e, const ft_onnx_attribute *a, ft_error *er
   return FT_OK;
 }
 
+static ft_status put_graph(encoder *e, const ft_onnx_attribute *a, ft_error *error);
+
 static ft_status put_attribute(encoder *e, const ft_onnx_attribute *a, ft_error *error) {
   put_span(e, a->name);
   put_i64(e, a->type);
@@ -140,6 +143,8 @@ static ft_status put_attribute(encoder *e, const ft_onnx_attribute *a, ft_error 
       return put_floats(e, a, error);
     case FT_ONNX_INTS:
       return put_ints(e, a, error);
+    case FT_ONNX_GRAPH:
+      return put_graph(e, a, error);
     default:
       put_span(e, a->message);
       return FT_OK;
@@ -174,16 +179,43 @@ static ft_status put_attributes(encoder *e, const ft_onnx_node *node, ft_error *
 
 // ---- nodes ------------------------------------------------------------------------
 
+// The scope that declares |name|.
+static const ft_importer *owner_of(const ft_importer *im, const ft_import_name *name) {
+  while (im && !(name >= im->name && name < im->name + im->name_count)) im = im->outer;
+  return im;
+}
+
+// A constant of a branch, which may not be the one that was taken.
+static ft_status put_initializer(encoder *e, const ft_import_name *name,
+                                 ft_error *error) {
+  const ft_importer *owner = owner_of(e->im, name);
+  if (!owner || name->source != FT_SOURCE_INITIALIZER)
+    FT_FAIL(error, FT_INTERNAL, "'%.*s' has no value to encode",
+            FT_SPAN_SHOW(name->name));
+  ft_span message = owner->model.initializer[name->index].message;
+  ft_tensor tensor;
+  ft_status status = ft_onnx_load_tensor(message, owner->model.file, owner->files,
+                                         owner->arena, &tensor, error);
+  if (status == FT_OK) put_constant(e, &tensor);
+  if (status != FT_UNSUPPORTED) return status;
+  put_u8(e, 'C');
+  put_span(e, message);
+  return FT_OK;
+}
+
 // A constant is written where it is first needed.
-static uint32_t code_of(encoder *e, ft_import_name *name) {
-  if (name->code != FT_NONE) return name->code;
-  name->code = e->next_code++;
+static ft_status code_of(encoder *e, ft_import_name *name, uint32_t *out,
+                         ft_error *error) {
+  *out = name->code;
+  if (name->code != FT_NONE) return FT_OK;
+  *out = name->code = e->next_code++;
+  if (name->value == FT_NONE) return put_initializer(e, name, error);
   const ft_value *value = &e->im->graph->value[name->value];
   if (value->data)
     put_constant(e, value->data);
   else
     put_weight(e, value);
-  return name->code;
+  return FT_OK;
 }
 
 static ft_status put_captures(encoder *e, const ft_onnx_node *node, ft_error *error) {
@@ -191,7 +223,7 @@ static ft_status put_captures(encoder *e, const ft_onnx_node *node, ft_error *er
   uint32_t *codes = FT_NEW_ARRAY(e->im->arena, uint32_t, captures->count);
   FT_OOM_IF(!codes, error);
   for (size_t i = 0; i < captures->count; i++)
-    codes[i] = code_of(e, ft_import_find(e->im, captures->name[i]));
+    FT_TRY(code_of(e, ft_import_find(e->im, captures->name[i]), &codes[i], error));
   put_u32(e, (uint32_t)captures->count);
   for (size_t i = 0; i < captures->count; i++) put_u32(e, codes[i]);
   return FT_OK;
@@ -201,9 +233,11 @@ static ft_status put_node(encoder *e, const ft_onnx_node *node, ft_error *error)
   ft_importer *im = e->im;
   uint32_t *codes = FT_NEW_ARRAY(im->arena, uint32_t, node->input_count);
   FT_OOM_IF(!codes, error);
-  for (uint32_t i = 0; i < node->input_count; i++)
-    codes[i] =
-        node->input[i].size ? code_of(e, ft_import_find(im, node->input[i])) : FT_NONE;
+  for (uint32_t i = 0; i < node->input_count; i++) {
+    codes[i] = FT_NONE;
+    if (node->input[i].size)
+      FT_TRY(code_of(e, ft_import_find(im, node->input[i]), &codes[i], error));
+  }
   put_u8(e, 'N');
   put_span(e, node->op);
   put_span(e, node->domain);
@@ -224,20 +258,42 @@ static bool is_constant_node(const ft_onnx_node *node) {
   return node->domain.size == 0 && ft_span_is(node->op, "Constant");
 }
 
-static ft_status put_model(encoder *e, ft_error *error) {
+// The live nodes, then the outputs, of the scope at hand. A branch's own Constant nodes
+// are written like any other: only the model's have values.
+static ft_status put_body(encoder *e, ft_error *error) {
   ft_importer *im = e->im;
-  for (uint32_t i = 0; i < im->model.input_count; i++) FT_TRY(put_input(e, i, error));
   for (uint32_t i = 0; i < im->model.node_count; i++) {
     const ft_onnx_node *node = &im->model.node[im->order[i]];
-    if (im->node_is_live[im->order[i]] && !is_constant_node(node))
+    if (im->node_is_live[im->order[i]] && (im->outer || !is_constant_node(node)))
       FT_TRY(put_node(e, node, error));
   }
   for (uint32_t i = 0; i < im->model.output_count; i++) {
-    uint32_t code = code_of(e, ft_import_find(im, im->model.output[i].name));
+    uint32_t code;
+    FT_TRY(code_of(e, ft_import_find(im, im->model.output[i].name), &code, error));
     put_u8(e, 'O');
     put_u32(e, code);
   }
   return FT_OK;
+}
+
+// The graph of an attribute: its inputs are numbers only, names from outside keep theirs.
+static ft_status put_graph(encoder *e, const ft_onnx_attribute *a, ft_error *error) {
+  ft_importer scope, *outer = e->im;
+  FT_TRY(ft_import_enter(outer, a, &scope, error));
+  FT_TRY(ft_import_resolve(&scope, error));
+  put_u8(e, 'G');
+  put_u32(e, scope.model.input_count);
+  for (uint32_t i = 0; i < scope.model.input_count; i++)
+    ft_import_find(&scope, scope.model.input[i].name)->code = e->next_code++;
+  e->im = &scope;
+  ft_status status = put_body(e, error);
+  e->im = outer;
+  return status;
+}
+
+static ft_status put_model(encoder *e, ft_error *error) {
+  for (uint32_t i = 0; i < e->im->model.input_count; i++) FT_TRY(put_input(e, i, error));
+  return put_body(e, error);
 }
 
 // ---- dims_json --------------------------------------------------------------------

@@ -13,7 +13,12 @@ build=(gcc clang libc6-dev cmake ninja-build pkg-config  # clang and gcc also bu
 tests=(libcriterion-dev clang-format
        libclang-rt-14-dev   # the runtime of ASan and libFuzzer
 <<<<<<< HEAD
+<<<<<<< HEAD
        libonnx-testdata)    # ONNX's own models with inputs and outputs
+=======
+       libprotobuf-c-dev protobuf-c-compiler  # a second reader of ONNX files, to disagree with
+       python3-onnx libonnx-testdata)  # onnx-ml.proto; ONNX's own operator tests
+>>>>>>> w-run
 =======
        libprotobuf-c-dev protobuf-c-compiler  # a second reader of ONNX files, to disagree with
        python3-onnx libonnx-testdata)  # onnx-ml.proto; ONNX's own operator tests

@@ -152,6 +152,60 @@ Test(graph_import_json, attributes_of_each_kind_hash_as_their_onnx_twins) {
               "{\"op\":\"Add\",\"inputs\":[\"g\",\"k\"],\"outputs\":[\"y\"]}]}");
 }
 
+// if c then relu(x * w) else x + 1, with a weight inside a branch.
+static onnx_file branches(ft_strbuf *attributes) {
+  onnx_file f = onnx_begin(arena, 17), a = f, b = f;
+  const uint8_t yes = 1;
+  const float w[1] = {2};
+  a.graph = b.graph = ft_strbuf_init(arena);
+  onnx_output(&a, "p", ONNX_FLOAT, NULL);
+  onnx_floats(&a, "w", "1", w, 1);
+  onnx_node(&a, "Mul", "x,w", "t", NULL);
+  onnx_node(&a, "Relu", "t", "p", NULL);
+  onnx_output(&b, "q", ONNX_FLOAT, NULL);
+  onnx_scalar(&b, "one", 1.0f);
+  onnx_node(&b, "Add", "x,one", "q", NULL);
+  *attributes = ft_strbuf_init(arena);
+  const char *names[2] = {"then_branch", "else_branch"};
+  const ft_strbuf *graphs[2] = {&a.graph, &b.graph};
+  for (int i = 0; i < 2; i++) {
+    ft_strbuf one = ft_strbuf_init(arena);
+    pb_text(&one, 1, names[i]);
+    pb_message(&one, 6, graphs[i]);
+    pb_int(&one, 20, 5);
+    pb_message(attributes, 5, &one);
+  }
+  ft_strbuf condition = onnx_tensor(arena, "c", ONNX_BOOL, "", &yes, 1);
+  onnx_input(&f, "x", ONNX_FLOAT, "4");
+  onnx_output(&f, "y", ONNX_FLOAT, "4");
+  onnx_initializer(&f, &condition);
+  return f;
+}
+
+Test(graph_import_json, the_branches_of_an_if_hash_as_their_onnx_twins) {
+  ft_strbuf attributes;
+  onnx_file f = branches(&attributes);
+  onnx_node(&f, "If", "c", "y", &attributes);
+  static const char text[] = HEAD X4 OUT_Y
+      "\"constants\":[{\"name\":\"c\",\"dtype\":\"bool\",\"shape\":[],"
+      "\"data\":{\"values\":[true]}}],\"nodes\":[{\"op\":\"If\",\"inputs\":[\"c\"],"
+      "\"outputs\":[\"y\"],\"attributes\":{\"then_branch\":{\"graph\":{"
+      "\"outputs\":[\"o\"],\"constants\":[{\"name\":\"k\",\"dtype\":\"f32\","
+      "\"shape\":[1],\"data\":{\"values\":[%d]}}],\"nodes\":["
+      "{\"op\":\"Mul\",\"inputs\":[\"x\",\"k\"],\"outputs\":[\"m\"]},"
+      "{\"op\":\"Relu\",\"inputs\":[\"m\"],\"outputs\":[\"o\"]}]}},"
+      "\"else_branch\":{\"graph\":{\"outputs\":[\"o\"],\"constants\":[{\"name\":\"k\","
+      "\"dtype\":\"f32\",\"shape\":[],\"data\":{\"values\":[%d]}}],\"nodes\":["
+      "{\"op\":\"Add\",\"inputs\":[\"x\",\"k\"],\"outputs\":[\"o\"]}]}}}}]}";
+  assert_same(&f, ft_arena_printf(arena, text, 2, 1));
+  ft_graph *taken = from_json(ft_arena_printf(arena, text, 3, 1));
+  ft_graph *other = from_json(ft_arena_printf(arena, text, 2, 7));
+  ft_graph *onnx = from_onnx(&f);
+  cr_assert(!ft_hash_equal(&onnx->symbolic_hash, &taken->symbolic_hash));
+  cr_assert(!ft_hash_equal(&onnx->symbolic_hash, &other->symbolic_hash));
+  cr_assert(ft_hash_equal(&onnx->bound_hash, &other->bound_hash));
+}
+
 Test(graph_import_json, a_large_weight_hashes_the_same_from_a_file_and_from_a_seed) {
   static float weight[128];
   char folder[256], path[300];
