@@ -12,17 +12,8 @@ build=(gcc clang libc6-dev cmake ninja-build pkg-config  # clang and gcc also bu
        libjansson-dev libsqlite3-dev zlib1g-dev libmd-dev python3)
 tests=(libcriterion-dev clang-format
        libclang-rt-14-dev   # the runtime of ASan and libFuzzer
-<<<<<<< HEAD
-<<<<<<< HEAD
-       libonnx-testdata)    # ONNX's own models with inputs and outputs
-=======
        libprotobuf-c-dev protobuf-c-compiler  # a second reader of ONNX files, to disagree with
-       python3-onnx libonnx-testdata)  # onnx-ml.proto; ONNX's own operator tests
->>>>>>> w-run
-=======
-       libprotobuf-c-dev protobuf-c-compiler  # a second reader of ONNX files, to disagree with
-       python3-onnx libonnx-testdata)  # onnx-ml.proto; ONNX's own operator tests
->>>>>>> w-run
+       python3-onnx libonnx-testdata)  # onnx-ml.proto; ONNX's own models with inputs and outputs
 
 case "${1:-all}" in
   build) wanted=("${build[@]}") ;;
