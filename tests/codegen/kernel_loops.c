@@ -193,7 +193,9 @@ static uint32_t image(maker *m, uint32_t v) {
   const ft_value *value = value_of(m, v);
   if (value->shape.rank >= 3 && value->shape.rank <= 5 && value->dtype != FT_BOOL)
     return v;
-  return new_input(m, random_number(m), random_shape(m, (uint8_t)between(m, 3, 5)));
+  ft_dtype dtype = random_number(m);  // first: a seed means one graph for every compiler
+  uint8_t rank = (uint8_t)between(m, 3, 5);
+  return new_input(m, dtype, random_shape(m, rank));
 }
 
 static void add_window(maker *m, uint32_t v) {
@@ -226,7 +228,9 @@ static void add_conv(maker *m, uint32_t v) {
 static void add_matmul(maker *m, uint32_t v) {
   const ft_value *a = value_of(m, v);
   if (a->shape.rank < 2 || a->dtype == FT_BOOL) {
-    v = new_input(m, random_number(m), random_shape(m, (uint8_t)between(m, 2, 4)));
+    ft_dtype dtype = random_number(m);
+    uint8_t rank = (uint8_t)between(m, 2, 4);
+    v = new_input(m, dtype, random_shape(m, rank));
     a = value_of(m, v);
   }
   ft_shape b = {.rank = (uint8_t)between(m, 2, a->shape.rank)};
@@ -331,7 +335,8 @@ static ft_graph *random_graph(uint64_t seed, ft_arena *arena) {
   maker m = {.rng = ft_rng_seed(seed), .arena = arena};
   cr_assert_eq(ft_graph_create(arena, "random", &m.graph, NULL), FT_OK);
   uint8_t rank = (uint8_t)between(&m, 1, chance(&m, 10) ? 8 : 4);
-  keep(&m, new_input(&m, random_dtype(&m), random_shape(&m, rank)));
+  ft_dtype dtype = random_dtype(&m);
+  keep(&m, new_input(&m, dtype, random_shape(&m, rank)));
   cr_assert_eq(ft_graph_begin_operator(m.graph, "n", "Random", "", NULL), FT_OK);
   for (uint64_t i = 0, n = 1 + below(&m, 6); i < n; i++) add_step(&m);
   for (uint32_t i = 0; i < m.count; i++) {
