@@ -629,3 +629,15 @@ Test(codegen_loops, a_grouped_dilated_strided_convolution_is_right_in_every_sche
   run_every_schedule(&k);
   sketch_close(&k);
 }
+
+Test(codegen_loops, a_concat_of_very_many_is_right_in_every_schedule) {
+  enum { PARTS = 150 };
+  sketch k = sketch_open();
+  uint32_t in[PARTS];
+  for (uint32_t i = 0; i < PARTS; i++)
+    in[i] = input(&k, FT_I32, i % 2 ? SHAPE(2, 1) : SHAPE(2, 3));
+  output(&k,
+         one(&k, FT_OP_NEG, apply(&k, FT_OP_CONCAT, PARTS, in, &(ft_attr){.axis = 1})));
+  run_every_schedule(&k);
+  sketch_close(&k);
+}
