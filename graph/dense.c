@@ -72,19 +72,27 @@ static void copy_selected(const ft_plane *const *in, const workspace *work, size
   }
 }
 
-static ft_status run_select(const ft_step *step, const ft_plane *const *in,
-                            workspace *work, ft_arena *arena, ft_plane *out,
-                            ft_error *error) {
-  ft_select select;
-  FT_TRY(ft_select_make(step, arena, &select, error));
+static ft_status copy_all(const ft_select *select, const ft_plane *const *in,
+                          workspace *work, ft_plane *out, ft_error *error) {
   for (int64_t start = 0; start < out->elements; start += FT_PLANE_CHUNK) {
     size_t count = chunk_at(out, start, work);
     ft_cells to = window_of(out, work, start);
-    ft_select_run(&select, work->at, count, work->which, work->index);
+    ft_select_run(select, work->at, count, work->which, work->index);
     copy_selected(in, work, count, &to);
     if (!out->value) FT_TRY(ft_plane_doubt(out, start, to.scale, count, error));
   }
   return FT_OK;
+}
+
+static ft_status run_select(const ft_step *step, const ft_plane *const *in,
+                            workspace *work, ft_plane *out, ft_error *error) {
+  ft_arena *arena = ft_arena_create(ft_allocator_system());
+  FT_OOM_IF(!arena, error);
+  ft_select select;
+  ft_status status = ft_select_make(step, arena, &select, error);
+  if (status == FT_OK) status = copy_all(&select, in, work, out, error);
+  ft_arena_destroy(arena);
+  return status;
 }
 
 static ft_status run_gather(const ft_step *step, const ft_plane *const *in,
@@ -158,7 +166,8 @@ static ft_status run_reduction(const ft_step *step, const ft_plane *in, workspac
 
 // ---- all of them ----------------------------------------------------------------
 
-static ft_status refuse(const ft_step *step, ft_error *error) {
+static ft_status refuse(const ft_step *step, ft_plane *out, ft_error *error) {
+  ft_plane_release(out);
   FT_FAIL(error, FT_UNSUPPORTED, "%s of %s has no meaning",
           ft_op_describe(step->op)->name, ft_dtype_text(ft_step_operand_dtype(step)));
 }
@@ -173,12 +182,12 @@ static ft_status run_rows(const ft_step *step, const ft_plane *const *in, worksp
 }
 
 static ft_status run_kind(const ft_step *step, const ft_plane *const *in, workspace *work,
-                          ft_arena *arena, ft_plane *out, ft_error *error) {
+                          ft_plane *out, ft_error *error) {
   switch (ft_step_kind_of(step->op)) {
     case FT_STEP_POINTWISE:
       return run_chunks(step, in, work, out, error);
     case FT_STEP_SELECT:
-      return run_select(step, in, work, arena, out, error);
+      return run_select(step, in, work, out, error);
     case FT_STEP_GATHER:
       return run_gather(step, in, work, out, error);
     default:
@@ -186,26 +195,28 @@ static ft_status run_kind(const ft_step *step, const ft_plane *const *in, worksp
   }
 }
 
-static ft_status run(const ft_step *step, const ft_plane *const *in, ft_arena *arena,
-                     ft_plane *out, ft_error *error) {
-  workspace *work = ft_arena_alloc_aligned(arena, sizeof *work, 64);
-  FT_OOM_IF(!work, error);
-  if (!out->value)
-    FT_TRY(ft_plane_create(step->dtype, ft_shape_elements(&step->shape), out, error));
-  return run_kind(step, in, work, arena, out, error);
+static ft_status run_copy(const ft_step *step, const ft_plane *in, ft_plane *out,
+                          ft_error *error) {
+  ft_status status = ft_dense_copy(step, in, out, error);
+  if (status != FT_OK) ft_plane_release(out);
+  return status;
 }
 
 ft_status ft_dense_run(const ft_step *step, const ft_plane *const *in, ft_plane *out,
                        ft_error *error) {
-  bool is_known = ft_step_kind_of(step->op) != FT_STEP_POINTWISE ||
-                  ft_semantics_find(step->op, ft_step_operand_dtype(step)) != NULL;
-  ft_arena *arena = is_known ? ft_arena_create(ft_allocator_system()) : NULL;
-  ft_status status = !is_known ? refuse(step, error) : FT_OUT_OF_MEMORY;
-  if (arena)
-    status = run(step, in, arena, out, error);
-  else if (is_known)
-    ft_error_set(error, status, "out of memory in %s", __func__);
-  ft_arena_destroy(arena);
+  bool copies = ft_op_describe(step->op)->class == FT_CLASS_I && step->count == 1;
+  if (copies && step->op != FT_OP_CONCAT) return run_copy(step, in[0], out, error);
+  if (ft_step_kind_of(step->op) == FT_STEP_POINTWISE &&
+      !ft_semantics_find(step->op, ft_step_operand_dtype(step)))
+    return refuse(step, out, error);
+  workspace *work = ft_allocate(ft_allocator_system(), sizeof *work, 64);
+  if (!work) ft_plane_release(out);
+  FT_OOM_IF(!work, error);
+  ft_status status = FT_OK;
+  if (!out->value)
+    status = ft_plane_create(step->dtype, ft_shape_elements(&step->shape), out, error);
+  if (status == FT_OK) status = run_kind(step, in, work, out, error);
+  ft_release(ft_allocator_system(), work);
   if (status != FT_OK) ft_plane_release(out);
   return status;
 }

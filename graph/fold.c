@@ -1,8 +1,14 @@
 #include "graph/fold.h"
 
+#include <string.h>
+
 #include "graph/dense.h"
 
 static void store(const ft_plane *plane, void *data) {
+  if (plane->tensor.data) {
+    memcpy(data, plane->tensor.data, plane->tensor.bytes);
+    return;
+  }
   for (int64_t i = 0; i < plane->elements; i++) {
     if (plane->value)
       ft_element_set_f64(plane->dtype, data, i, plane->value[i]);

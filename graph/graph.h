@@ -159,11 +159,12 @@ FT_MUST_CHECK ft_status ft_graph_begin_operator(ft_graph *graph, const char *nam
                                                 ft_error *error);
 // Emits |op| on |input[count]|; |attr| may be NULL. *out_value is a new value, an
 // equal one emitted before, or a constant when everything folded (results up to
-// 1 MiB, 64 MiB read and written in all; past that they stay primitives). An identity
-// returns its input or a view of it: COPY, a CAST to the same dtype, a TRANSPOSE or
-// BROADCAST that leaves the elements in their order, a reduction over no axes or over
-// extents of 1 (axes of extent 1 are dropped from attr.axes). INVALID_ARGUMENT before the
-// first operator.
+// 1 MiB, 64 MiB read and written or terms added in all; past that they stay primitives; a
+// known index out of range is INVALID_ARGUMENT). An identity returns its input or a view
+// of it: COPY, a CAST to the same dtype, a TRANSPOSE or BROADCAST that leaves the
+// elements in their order, a SLICE of everything, a CONCAT of one, a PAD by nothing, a
+// reduction over no axes or over extents of 1 (axes of extent 1 are dropped from
+// attr.axes). INVALID_ARGUMENT before the first operator.
 FT_MUST_CHECK ft_status ft_graph_emit(ft_graph *graph, ft_op op, const uint32_t *input,
                                       uint32_t count, const ft_attr *attr,
                                       uint32_t *out_value, ft_error *error);

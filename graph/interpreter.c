@@ -144,6 +144,7 @@ static ft_status materialise(ft_plane *plane, ft_error *error) {
       copy.integer[i] = ft_tensor_integer(&plane->tensor, i);
     }
   }
+  ft_plane_release(plane);
   *plane = copy;
   return FT_OK;
 }

@@ -38,6 +38,24 @@ void ft_plane_release(ft_plane *plane) {
   ft_release(ft_allocator_system(), plane->integer);
   plane->value = plane->scale = NULL;
   plane->integer = NULL;
+  if (!plane->bytes) return;
+  ft_release(ft_allocator_system(), plane->bytes);
+  plane->bytes = NULL;
+  plane->tensor.data = NULL;
+}
+
+ft_status ft_plane_create_tensor(ft_dtype dtype, const ft_shape *shape, ft_plane *out,
+                                 ft_error *error) {
+  int overflow = 0;
+  size_t bytes =
+      ft_checked_mul((size_t)ft_shape_elements(shape), ft_dtype_bytes(dtype), &overflow);
+  void *data =
+      overflow ? NULL : ft_allocate(ft_allocator_system(), bytes ? bytes : 1, 64);
+  FT_OOM_IF(!data, error);
+  ft_tensor tensor = {.dtype = dtype, .shape = *shape, .data = data, .bytes = bytes};
+  *out = ft_plane_from_tensor(&tensor);
+  out->bytes = data;
+  return FT_OK;
 }
 
 // ---- reading --------------------------------------------------------------------

@@ -12,16 +12,20 @@ typedef struct ft_plane {
   ft_dtype dtype;
   int64_t elements;
   ft_tensor tensor;       // data not NULL: exact, and the columns are NULL
+  void *bytes;            // the tensor's, when the plane owns them
   double *value, *scale;  // scale NULL: all 0
   int64_t *integer;
 } ft_plane;
 
 ft_plane ft_plane_from_tensor(const ft_tensor *tensor);
 // Columns for |elements| of |dtype| from the system allocator, integers without scale;
-// release with ft_plane_release (which leaves tensors alone). OUT_OF_MEMORY.
+// release with ft_plane_release (which leaves borrowed tensors alone). OUT_OF_MEMORY.
 FT_MUST_CHECK ft_status ft_plane_create(ft_dtype dtype, int64_t elements, ft_plane *out,
                                         ft_error *error);
 void ft_plane_release(ft_plane *plane);
+// An exact plane of |shape| with bytes of its own, not initialised. OUT_OF_MEMORY.
+FT_MUST_CHECK ft_status ft_plane_create_tensor(ft_dtype dtype, const ft_shape *shape,
+                                               ft_plane *out, ft_error *error);
 
 // Space for one chunk.
 typedef struct ft_chunk {

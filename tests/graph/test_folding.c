@@ -109,3 +109,59 @@ Test(graph_folding, a_folded_operator_owns_no_primitives) {
   cr_assert_eq(graph->live_operators, 1);
   cr_assert_eq(graph->operator_[0].count, 0);
 }
+
+// ---- windows, contractions, gathers ---------------------------------------------
+
+static uint32_t constant(ft_dtype dtype, ft_shape shape, const double *data) {
+  ft_tensor tensor;
+  void *bytes;
+  uint32_t out;
+  cr_assert_eq(ft_tensor_alloc(dtype, &shape, arena, &tensor, &bytes, &error), FT_OK);
+  for (int64_t i = 0; i < ft_shape_elements(&shape); i++)
+    ft_element_set_f64(dtype, bytes, i, data ? data[i] : (double)(i % 5));
+  cr_assert_eq(ft_graph_add_constant(graph, "c", &tensor, &out, &error), FT_OK);
+  return out;
+}
+
+Test(graph_folding, shapes_are_gathered_sliced_and_put_together) {
+  uint32_t shape = constant(FT_I64, SHAPE(4), (const double[]){1, 3, 224, 225});
+  ft_attr tail = {.start = {2}, .step = {1}, .shape = SHAPE(2)};
+  uint32_t last = constant(FT_I64, SHAPE(1), (const double[]){-1});
+  uint32_t part[3] = {emit(FT_OP_GATHER, shape, last, &(ft_attr){0}),
+                      emit(FT_OP_SLICE, shape, 0, &tail), last},
+           all;
+  cr_assert_eq(ft_graph_emit(graph, FT_OP_CONCAT, part, 3, NULL, &all, &error), FT_OK);
+  static const double want[4] = {225, 224, 225, -1};
+  for (int i = 0; i < 4; i++) cr_assert_eq(element(all, i), want[i]);
+  cr_assert_eq(graph->primitive_count, 0);
+}
+
+Test(graph_folding, small_contractions_fold_and_large_ones_stay) {
+  uint32_t a = constant(FT_F32, SHAPE(2, 3), (const double[]){1, 2, 3, 4, 5, 6});
+  uint32_t b = constant(FT_F32, SHAPE(3, 1), (const double[]){1, 0.5, 2});
+  cr_assert_eq(element(emit(FT_OP_MATMUL, a, b, NULL), 1), 18.5);
+  cr_assert_eq(graph->primitive_count, 0);
+  // 512 kB in, 256 kB out, but 128 million products
+  a = constant(FT_F32, SHAPE(256, 1000), NULL);
+  b = constant(FT_F32, SHAPE(1000, 256), NULL);
+  emit(FT_OP_MATMUL, a, b, NULL);
+  cr_assert_eq(graph->primitive_count, 1);
+}
+
+Test(graph_folding, a_window_too_large_to_count_is_left_alone) {
+  ft_attr attr = {.window = {INT64_C(1) << 40},
+                  .stride = {1},
+                  .dilation = {1},
+                  .shape = SHAPE(1, 1, 2)};
+  emit(FT_OP_WINDOW_SUM, constant(FT_F32, SHAPE(1, 1, 2), NULL), 0, &attr);
+  cr_assert_eq(graph->primitive_count, 1);
+}
+
+Test(graph_folding, a_known_index_out_of_range_is_refused_at_once) {
+  uint32_t in[2] = {constant(FT_F32, SHAPE(3), NULL),
+                    constant(FT_I64, SHAPE(2), (const double[]){0, 3})},
+           out;
+  cr_assert_eq(ft_graph_emit(graph, FT_OP_GATHER, in, 2, NULL, &out, &error),
+               FT_INVALID_ARGUMENT);
+  cr_assert(strstr(error.text, "index 3 at element 1"), "%s", error.text);
+}

@@ -156,3 +156,65 @@ Test(graph_inputs, constants_of_a_group_get_their_own_bytes) {
   }
   cr_assert(known == 1 && drawn == 1);
 }
+
+// Two gathers along axes of 50 and 7 read i through a view, a slice and a cast; k is read
+// by an addition first.
+Test(graph_inputs, indices_stay_below_the_shortest_axis_they_are_for) {
+  ft_graph *graph;
+  const ft_shape data = {2, {50, 7}}, flat = {1, {4000}}, square = {2, {40, 100}};
+  ft_attr rows = {.axis = 0}, columns = {.axis = 1}, to_int = {.to = FT_I64};
+  ft_attr part = {.start = {3999}, .step = {-1}, .shape = {1, {3000}}};
+  uint32_t x, i, j, k, one, v, y[3];
+  OK(ft_graph_create(arena, "g", &graph, &error));
+  OK(ft_graph_begin_operator(graph, "n", "T", "", &error));
+  OK(ft_graph_add_input(graph, "x", FT_F32, &data, &x, &error));
+  OK(ft_graph_add_input(graph, "i", FT_I32, &flat, &i, &error));
+  OK(ft_graph_add_input(graph, "j", FT_I64, &flat, &j, &error));
+  OK(ft_graph_add_input(graph, "k", FT_I64, &flat, &k, &error));
+  OK(ft_graph_add_scalar(graph, FT_I64, 1, &one, &error));
+  OK(ft_graph_view(graph, i, &square, &v, &error));
+  OK(ft_graph_emit(graph, FT_OP_GATHER, (uint32_t[]){x, v}, 2, &rows, &y[0], &error));
+  OK(ft_graph_emit(graph, FT_OP_SLICE, &i, 1, &part, &v, &error));
+  OK(ft_graph_emit(graph, FT_OP_CAST, &v, 1, &to_int, &v, &error));
+  OK(ft_graph_emit(graph, FT_OP_GATHER, (uint32_t[]){x, v}, 2, &columns, &y[1], &error));
+  OK(ft_graph_emit(graph, FT_OP_ADD, (uint32_t[]){k, one}, 2, NULL, &v, &error));
+  OK(ft_graph_emit(graph, FT_OP_GATHER, (uint32_t[]){x, j}, 2, &rows, &y[2], &error));
+  OK(ft_graph_emit(graph, FT_OP_GATHER, (uint32_t[]){y[2], v}, 2, &rows, &y[2], &error));
+  for (int o = 0; o < 3; o++) OK(ft_graph_add_output(graph, "y", y[o], &error));
+  OK(ft_graph_finish(graph, &error));
+  ft_tensor in[4];
+  OK(ft_graph_random_inputs(graph, 1, arena, in, &error));
+  static const int64_t most[4] = {0, 6, 49, 3};
+  for (int t = 1; t < 4; t++) {
+    int64_t seen = 0;
+    for (int64_t e = 0; e < 4000; e++) {
+      int64_t index = ft_tensor_get_i64(&in[t], e);
+      cr_assert(index >= 0 && index <= most[t], "input %d: %lld", t, (long long)index);
+      if (index > seen) seen = index;
+    }
+    cr_assert_eq(seen, most[t], "input %d never reaches %lld", t, (long long)most[t]);
+  }
+}
+
+Test(graph_inputs, a_recipe_of_a_group_says_what_its_indices_stay_below) {
+  ft_graph *graph;
+  const ft_shape data = {2, {50, 7}}, flat = {1, {9}};
+  uint32_t x, i, y;
+  OK(ft_graph_create(arena, "g", &graph, &error));
+  OK(ft_graph_begin_operator(graph, "n", "T", "", &error));
+  OK(ft_graph_add_input(graph, "x", FT_F32, &data, &x, &error));
+  OK(ft_graph_add_input(graph, "i", FT_I32, &flat, &i, &error));
+  OK(ft_graph_emit(graph, FT_OP_GATHER, (uint32_t[]){x, i}, 2, NULL, &y, &error));
+  OK(ft_graph_add_output(graph, "y", y, &error));
+  OK(ft_graph_finish(graph, &error));
+  ft_group group;
+  ft_input_recipe recipe[2];
+  ft_tensor in[2];
+  OK(ft_group_make(graph, (uint32_t[]){0}, 1, arena, &group, &error));
+  OK(ft_group_input_recipes(&group, 5, arena, recipe, &error));
+  cr_assert(recipe[1].low == 0 && recipe[1].high == 50 && recipe[1].elements == 9);
+  OK(ft_group_random_inputs(&group, 5, arena, in, &error));
+  int32_t drawn[9];
+  ft_fill_random(FT_I32, drawn, 9, recipe[1].low, recipe[1].high, recipe[1].seed);
+  cr_assert_eq(memcmp(drawn, in[1].data, sizeof drawn), 0);
+}

@@ -46,6 +46,33 @@ Test(graph_remaps, a_slice_of_nothing_is_empty) {
   one_expect(&y, SHAPE(2, 0), NULL);
 }
 
+// ---- transpose ------------------------------------------------------------------
+
+// Larger than a tile each way, in every order and for every size of element.
+Test(graph_remaps, a_transpose_of_a_tensor_moves_every_element_to_its_place) {
+  static const uint8_t orders[][4] = {{3, 2, 1, 0}, {0, 3, 1, 2}, {2, 3, 0, 1},
+                                      {1, 0, 2, 3}, {0, 1, 3, 2}, {3, 0, 2, 1}};
+  static const ft_dtype dtypes[] = {FT_F32, FT_I64, FT_U8, FT_F16};
+  const ft_shape from = SHAPE(3, 37, 2, 41);
+  for (size_t k = 0; k < 24; k++) {
+    ft_attr attr = {0};
+    for (int i = 0; i < 4; i++) attr.perm[i] = orders[k / 4][i];
+    o = one_open(arena);
+    one_input(&o, dtypes[k % 4], from, NULL);
+    ft_reference y = one_run(&o, FT_OP_TRANSPOSE, &attr);
+    for (int64_t i = 0; i < ft_shape_elements(&from); i++) {
+      int64_t rest = i, at[4], index = 0;
+      for (int d = 3; d >= 0; d--) {
+        at[attr.perm[d]] = rest % y.shape.dim[d];
+        rest /= y.shape.dim[d];
+      }
+      for (int d = 0; d < 4; d++) index = index * from.dim[d] + at[d];
+      double want = ft_tensor_get_f64(&o.in[0], index);
+      cr_assert_eq(y.value ? y.value[i] : (double)y.integer[i], want);
+    }
+  }
+}
+
 // ---- concat ---------------------------------------------------------------------
 
 Test(graph_remaps, a_concat_puts_parts_side_by_side) {

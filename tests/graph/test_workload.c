@@ -227,6 +227,112 @@ Test(graph_workload, what_a_kernel_depends_on_changes_the_key) {
   }
 }
 
+// A conv with everything different from everything else, and what can be changed in it.
+static ft_workload conv_with(int change) {
+  ft_shape x = SHAPE(1, 4, 40, 40), w = SHAPE(4, 2, 3, 5);
+  ft_attr attr = {.groups = 2,
+                  .start = {1, 2},
+                  .stride = {2, 3},
+                  .dilation = {4, 5},
+                  .shape = SHAPE(1, 4, 6, 7)};
+  int64_t *const number[] = {&attr.groups,      &attr.start[0],    &attr.start[1],
+                             &attr.stride[0],   &attr.stride[1],   &attr.dilation[0],
+                             &attr.dilation[1], &attr.shape.dim[2]};
+  if (change >= 0) *number[change] += change ? 1 : -1;
+  if (change == 0) w.dim[1] = 4;
+  const spec t[] = {{.op = SPEC_INPUT, .shape = x},
+                    {.op = SPEC_INPUT, .shape = w},
+                    {.op = FT_OP_CONV, .in = {0, 1}, .attr = attr, .is_output = true}};
+  return of_table(t, 3, NULL);
+}
+
+Test(graph_workload, each_number_of_a_conv_is_part_of_the_key) {
+  ft_workload want = conv_with(-1), again = conv_with(-1);
+  cr_assert(ft_workload_equal(&want, &again));
+  for (int change = 0; change < 8; change++) {
+    ft_workload got = conv_with(change);
+    cr_assert(!ft_workload_equal(&want, &got), "change %d", change);
+    cr_assert(!ft_hash_equal(&want.hash, &got.hash), "change %d", change);
+  }
+}
+
+static ft_workload one_op(ft_op op, ft_shape x, ft_shape second, ft_attr attr) {
+  bool gathers = op == FT_OP_GATHER || op == FT_OP_GATHER_ELEMENTS;
+  const spec t[] = {
+      {.op = SPEC_INPUT, .shape = x},
+      {.op = SPEC_INPUT, .shape = second, .dtype = gathers ? FT_I64 : FT_F32},
+      {.op = (int)op, .in = {0, 1}, .attr = attr, .is_output = true}};
+  return of_table(t, 3, NULL);
+}
+
+static void differ(ft_op op, ft_shape x, ft_shape second, ft_attr a, ft_attr b) {
+  ft_workload first = one_op(op, x, second, a), other = one_op(op, x, second, b);
+  cr_assert(!ft_workload_equal(&first, &other), "%s", ft_op_describe(op)->name);
+}
+
+// The shapes of the results are the same in each pair.
+Test(graph_workload, starts_steps_windows_and_axes_are_part_of_the_key) {
+  const ft_shape square = SHAPE(1, 1, 9, 9), scalar = {0};
+  ft_attr slice = {
+      .start = {0, 0, 2, 2}, .step = {1, 1, 2, 2}, .shape = SHAPE(1, 1, 2, 2)};
+  ft_attr other = slice;
+  other.start[2] = 3;
+  differ(FT_OP_SLICE, square, scalar, slice, other);
+  other = slice, other.step[3] = -2;
+  differ(FT_OP_SLICE, square, scalar, slice, other);
+  ft_attr pad = {.shape = SHAPE(1, 1, 12, 12)};
+  other = pad, other.start[3] = 1;
+  differ(FT_OP_PAD, square, scalar, pad, other);
+  ft_attr axis = {.axis = 2};
+  other = axis, other.axis = 3;
+  differ(FT_OP_GATHER_ELEMENTS, square, square, axis, other);
+  differ(FT_OP_GATHER, square, SHAPE(9), axis, other);
+  ft_attr window = {
+      .window = {2, 2}, .stride = {1, 1}, .dilation = {1, 1}, .shape = SHAPE(1, 1, 3, 3)};
+  other = window, other.window[0] = 3;
+  differ(FT_OP_WINDOW_MAX, square, scalar, window, other);
+  differ(FT_OP_WINDOW_SUM, square, scalar, window, other);
+}
+
+Test(graph_workload, the_order_and_number_of_parts_is_part_of_the_key) {
+  const spec t[] = {{.op = SPEC_INPUT, .shape = SHAPE(4)},
+                    {.op = SPEC_INPUT, .shape = SHAPE(4)},
+                    {.op = FT_OP_NEG, .in = {0}}};
+  ft_workload made[4];
+  static const int parts[4][4] = {
+      {0, 1, 1, 2}, {1, 0, 1, 2}, {0, 1, 2, -1}, {0, 1, 1, 2}};
+  for (int i = 0; i < 4; i++) {
+    ft_graph *graph;
+    uint32_t value[3], part[4], y, count = 0;
+    cr_assert_eq(ft_graph_create(arena, "g", &graph, &error), FT_OK);
+    for (int k = 0; k < 3; k++) value[k] = spec_add(graph, &t[k], value, "x");
+    for (int k = 0; k < 4; k++)
+      if (parts[i][k] >= 0) part[count++] = value[parts[i][k]];
+    cr_assert_eq(
+        ft_graph_emit(graph, FT_OP_CONCAT, part, count, &(ft_attr){0}, &y, &error),
+        FT_OK);
+    cr_assert_eq(ft_graph_add_output(graph, "y", y, &error), FT_OK);
+    cr_assert_eq(ft_graph_finish(graph, &error), FT_OK);
+    made[i] = of_graph(graph);
+  }
+  cr_assert(!ft_workload_equal(&made[0], &made[1]));
+  cr_assert(!ft_workload_equal(&made[0], &made[2]));
+  cr_assert(ft_workload_equal(&made[0], &made[3]));
+}
+
+Test(graph_workload, counts_two_flops_for_each_term_of_a_contraction) {
+  ft_workload conv = conv_with(-1);
+  cr_assert_eq(conv.flops, 2.0 * 2 * 3 * 5 * 4 * 6 * 7);
+  ft_workload matmul = one_op(FT_OP_MATMUL, SHAPE(3, 4), SHAPE(2, 4, 5), (ft_attr){0});
+  cr_assert_eq(matmul.flops, 2.0 * 4 * 2 * 3 * 5);
+  ft_attr window = {
+      .window = {2, 3}, .stride = {1, 1}, .dilation = {1, 1}, .shape = SHAPE(1, 1, 3, 3)};
+  const spec t[] = {
+      {.op = SPEC_INPUT, .shape = SHAPE(1, 1, 4, 5)},
+      {.op = FT_OP_WINDOW_SUM, .in = {0}, .attr = window, .is_output = true}};
+  cr_assert_eq(of_table(t, 2, NULL).flops, 2.0 * 3 * 9);
+}
+
 Test(graph_workload, the_shape_of_a_view_is_part_of_the_key) {
   ft_shape shapes[2] = {SHAPE(4, 1), SHAPE(1, 4)};  // both give 4x4
   ft_workload made[2];
