@@ -4,6 +4,9 @@
 #include "codegen/expressions.h"
 #include "codegen/loop_emit.h"
 
+// Each opens one scope at most (FT_LOOP_SCOPES), and an anchor a few more.
+enum { MOST_PRIMITIVES = 64 };
+
 static const char *name_of(const ft_primitive *p) {
   return ft_op_describe(p->op)->name;
 }
@@ -135,6 +138,9 @@ const char *ft_loop_refusal(const ft_workload *workload, ft_arena *arena) {
     if (wrong) return wrong;
   }
   if (group->primitive_count == 1) return NULL;
+  if (group->primitive_count > MOST_PRIMITIVES)
+    return ft_arena_printf(arena, "%u primitives are too many for loops",
+                           group->primitive_count);
   const char *wrong = chain_refusal(group, arena);
   return wrong ? wrong : repeat_refusal(group, arena);
 }

@@ -339,30 +339,20 @@ static ft_kir_id result_of(ft_loop_emitter *e, uint32_t result) {
                      ft_places_number(&e->places, 0), 1);
 }
 
-// if (in part 0) .. else if (in part 1) .. else the last.
-static void choose_part(ft_loop_emitter *e, const ft_primitive *p, uint32_t i,
-                        const ft_place *place, uint32_t result) {
-  while (i < p->input_count && !part_of(e, p, i, place).length) i++;
-  if (i == p->input_count) return;
-  part q = part_of(e, p, i, place);
-  if (!q.at) return;
-  uint32_t next = i + 1;
-  while (next < p->input_count && !part_of(e, p, next, place).length) next++;
-  if (next == p->input_count) {
+// One if after the other: no deeper for many parts.
+static void choose_part(ft_loop_emitter *e, const ft_primitive *p, const ft_place *place,
+                        uint32_t result) {
+  for (uint32_t i = 0; i < p->input_count && !e->kir->failed; i++) {
+    part q = part_of(e, p, i, place);
+    if (!q.at || !q.length) continue;
+    ft_affine at =
+        ft_affine_add(&e->places, q.at->dim[q.axis], ft_affine_number(-q.from));
+    ft_kir_stmt *branch = ft_kir_if(e->kir, is_within(e, at, q.length));
+    ft_loop_enter(e, &branch->body);
     keep_in(e, result, p->input[i], in_part(e, p, i, &q));
-    return;
+    ft_loop_leave(e);
+    ft_kir_append(ft_loop_here(e), branch);
   }
-  ft_kir_id end = ft_places_number(&e->places, q.from + q.length);
-  ft_kir_stmt *branch =
-      ft_kir_if(e->kir, ft_places_index(&e->places, FT_KIR_ILESS,
-                                        ft_loop_index(e, q.at->dim[q.axis]), end));
-  ft_loop_enter(e, &branch->body);
-  keep_in(e, result, p->input[i], in_part(e, p, i, &q));
-  ft_loop_leave(e);
-  ft_loop_enter(e, &branch->otherwise);
-  choose_part(e, p, next, place, result);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), branch);
 }
 
 static ft_kir_id concat(ft_loop_emitter *e, const ft_primitive *p,
@@ -372,7 +362,7 @@ static ft_kir_id concat(ft_loop_emitter *e, const ft_primitive *p,
     if (at) return ft_loop_value(e, p->input[i], at);
   }
   uint32_t result = new_result(e, p);
-  choose_part(e, p, 0, place, result);
+  choose_part(e, p, place, result);
   return result_of(e, result);
 }
 

@@ -193,7 +193,9 @@ static uint32_t image(maker *m, uint32_t v) {
   const ft_value *value = value_of(m, v);
   if (value->shape.rank >= 3 && value->shape.rank <= 5 && value->dtype != FT_BOOL)
     return v;
-  return new_input(m, random_number(m), random_shape(m, (uint8_t)between(m, 3, 5)));
+  ft_dtype dtype = random_number(m);  // first: a seed means one graph for every compiler
+  uint8_t rank = (uint8_t)between(m, 3, 5);
+  return new_input(m, dtype, random_shape(m, rank));
 }
 
 static void add_window(maker *m, uint32_t v) {
@@ -226,7 +228,9 @@ static void add_conv(maker *m, uint32_t v) {
 static void add_matmul(maker *m, uint32_t v) {
   const ft_value *a = value_of(m, v);
   if (a->shape.rank < 2 || a->dtype == FT_BOOL) {
-    v = new_input(m, random_number(m), random_shape(m, (uint8_t)between(m, 2, 4)));
+    ft_dtype dtype = random_number(m);
+    uint8_t rank = (uint8_t)between(m, 2, 4);
+    v = new_input(m, dtype, random_shape(m, rank));
     a = value_of(m, v);
   }
   ft_shape b = {.rank = (uint8_t)between(m, 2, a->shape.rank)};
@@ -331,7 +335,8 @@ static ft_graph *random_graph(uint64_t seed, ft_arena *arena) {
   maker m = {.rng = ft_rng_seed(seed), .arena = arena};
   cr_assert_eq(ft_graph_create(arena, "random", &m.graph, NULL), FT_OK);
   uint8_t rank = (uint8_t)between(&m, 1, chance(&m, 10) ? 8 : 4);
-  keep(&m, new_input(&m, random_dtype(&m), random_shape(&m, rank)));
+  ft_dtype dtype = random_dtype(&m);
+  keep(&m, new_input(&m, dtype, random_shape(&m, rank)));
   cr_assert_eq(ft_graph_begin_operator(m.graph, "n", "Random", "", NULL), FT_OK);
   for (uint64_t i = 0, n = 1 + below(&m, 6); i < n; i++) add_step(&m);
   for (uint32_t i = 0; i < m.count; i++) {
@@ -621,6 +626,18 @@ Test(codegen_loops, a_grouped_dilated_strided_convolution_is_right_in_every_sche
                   .stride = {2, 1},
                   .dilation = {1, 3}};
   output(&k, apply(&k, FT_OP_CONV, 2, in, &attr));
+  run_every_schedule(&k);
+  sketch_close(&k);
+}
+
+Test(codegen_loops, a_concat_of_very_many_is_right_in_every_schedule) {
+  enum { PARTS = 150 };
+  sketch k = sketch_open();
+  uint32_t in[PARTS];
+  for (uint32_t i = 0; i < PARTS; i++)
+    in[i] = input(&k, FT_I32, i % 2 ? SHAPE(2, 1) : SHAPE(2, 3));
+  output(&k,
+         one(&k, FT_OP_NEG, apply(&k, FT_OP_CONCAT, PARTS, in, &(ft_attr){.axis = 1})));
   run_every_schedule(&k);
   sketch_close(&k);
 }
