@@ -75,6 +75,7 @@ int ft_cli_print_json(json_t *object);
 // For people, on stdout.
 void ft_cli_print_answer(const ft_answer *answer);
 void ft_cli_print_groups(const ft_answer *answer);
+void ft_cli_print_refusals(const ft_answer *answer);
 // "12.3 ms", "45 us" into |out|.
 const char *ft_cli_time_text(double ns, char out[24]);
 

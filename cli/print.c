@@ -68,8 +68,25 @@ void ft_cli_print_groups(const ft_answer *answer) {
   }
 }
 
+static void print_refusal(const ft_graph *graph, const ft_refusal_record *r) {
+  if (r->producer >= graph->primitive_count || r->consumer >= graph->primitive_count)
+    return;  // the store is not above suspicion
+  const ft_primitive *p = &graph->primitive[r->producer],
+                     *c = &graph->primitive[r->consumer];
+  printf("  %u %s '%s' -> %u %s '%s': %s: %s\n", r->producer, ft_op_describe(p->op)->name,
+         graph->operator_[p->op_index].name, r->consumer, ft_op_describe(c->op)->name,
+         graph->operator_[c->op_index].name, r->rule, r->detail);
+}
+
+void ft_cli_print_refusals(const ft_answer *answer) {
+  if (answer->refusal_count == 0) return;
+  printf("\nnot fused:\n");
+  for (uint32_t i = 0; i < answer->refusal_count; i++)
+    print_refusal(answer->graph, &answer->refusal[i]);
+}
+
 static void print_outcomes(const ft_answer *a) {
-  printf("  trials     %u asked for, %u run now;", a->trials, a->new_trials);
+  printf("  trials     %u asked for, %u run now:", a->trials, a->new_trials);
   for (int i = 0; i < FT_OUTCOME_COUNT; i++)
     if (a->failed[i]) printf(" %s %u", ft_outcome_text((ft_outcome)i), a->failed[i]);
   printf("; search ended: %s\n", a->search->stop_reason);

@@ -9,6 +9,7 @@ static int explain_plan(ft_cli_context *c) {
   if (c->options.json) return ft_cli_print_json(ft_answer_json(&answer));
   ft_cli_print_answer(&answer);
   ft_cli_print_groups(&answer);
+  ft_cli_print_refusals(&answer);
   return FT_EXIT_OK;
 }
 

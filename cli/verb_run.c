@@ -13,20 +13,30 @@ static json_t *shape_json(const ft_shape *shape) {
   return list;
 }
 
-static json_t *outputs_json(const ft_cli_context *c, const ft_run_result *r) {
-  json_t *list = json_array();
-  for (uint32_t i = 0; i < r->output_count; i++)
-    json_array_append_new(
-        list, json_pack("{s:s, s:s, s:o}", "name", c->model.graph->output[i].name,
-                        "dtype", ft_dtype_text(r->output[i].dtype), "shape",
-                        shape_json(&r->output[i].shape)));
-  return list;
-}
-
 // JSON has no infinity: null says "not a number of the kind JSON can hold".
 static json_t *real(double value) {
   json_t *json = json_real(value);
   return json ? json : json_null();
+}
+
+static json_t *output_json(const ft_cli_context *c, const ft_run_result *r, uint32_t i) {
+  json_t *o = json_pack("{s:s, s:s, s:o}", "name", c->model.graph->output[i].name,
+                        "dtype", ft_dtype_text(r->output[i].dtype), "shape",
+                        shape_json(&r->output[i].shape));
+  if (!o || i >= r->dense_count) return o;
+  const ft_comparison *found = &r->dense[i].comparison;
+  json_object_set_new(o, "max_abs_error", real(found->max_abs_error));
+  json_object_set_new(o, "max_error_ratio", real(found->max_ratio));
+  json_object_set_new(o, "uncertain", json_integer((json_int_t)found->uncertain));
+  json_object_set_new(o, "drift", real(ft_comparison_drift(found)));
+  return o;
+}
+
+static json_t *outputs_json(const ft_cli_context *c, const ft_run_result *r) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < r->output_count; i++)
+    json_array_append_new(list, output_json(c, r, i));
+  return list;
 }
 
 static json_t *verified_json(const ft_verified *verified, uint32_t count) {
@@ -34,9 +44,11 @@ static json_t *verified_json(const ft_verified *verified, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     const ft_comparison *found = &verified[i].comparison;
     json_array_append_new(
-        list, json_pack("{s:s, s:o, s:o, s:I}", "name", verified[i].name, "max_abs_error",
-                        real(found->max_abs_error), "max_error_ratio",
-                        real(found->max_ratio), "compared", (json_int_t)found->compared));
+        list, json_pack("{s:s, s:o, s:o, s:I, s:I, s:o}", "name", verified[i].name,
+                        "max_abs_error", real(found->max_abs_error), "max_error_ratio",
+                        real(found->max_ratio), "compared", (json_int_t)found->compared,
+                        "uncertain", (json_int_t)found->uncertain, "drift",
+                        real(ft_comparison_drift(found))));
   }
   return list;
 }
@@ -48,7 +60,6 @@ static json_t *run_json(const ft_cli_context *c, const ft_run_result *r) {
   if (!o || r->method == FT_VERIFY_NONE) return o;
   json_object_set_new(o, "verified", json_boolean(r->is_verified));
   json_object_set_new(o, "method", json_string(ft_verify_method_text(r->method)));
-  json_object_set_new(o, "compared", verified_json(r->dense, r->dense_count));
   json_object_set_new(o, "kernels", verified_json(r->kernel, r->kernel_count));
   return o;
 }
@@ -58,6 +69,9 @@ static void print_verified(const ft_verified *v) {
   printf("  %s: %lld elements, max abs error %.3g, %.3g of the tolerance: %s\n", v->name,
          (long long)found->compared, found->max_abs_error, found->max_ratio,
          found->max_ratio <= 1 ? "right" : "WRONG");
+  if (found->uncertain)
+    printf("    %lld of them too deep for an error bound: within %.2g of the RMS\n",
+           (long long)found->uncertain, ft_comparison_drift(found));
 }
 
 // Of the kernels the worst, and all that are wrong.

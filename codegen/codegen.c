@@ -157,6 +157,10 @@ static ft_status space(void *self, const ft_workload *workload, const char *name
   *out_count = 0;
   FT_TRY(find_tactic(self, name, &tactic, error));
   FT_TRY(make_ir(workload, arena, &ir, error));
+  const char *reason = NULL;
+  if (tactic->match(ir, arena, &reason) < 0)
+    FT_FAIL(error, FT_INVALID_ARGUMENT, "%s: %s", name,
+            reason ? reason : "out of memory");
   ft_schedules list = {.arena = arena};
   tactic->space(ir, target, &list);
   FT_OOM_IF(list.failed, error);

@@ -52,6 +52,18 @@ static json_t *group_json(const ft_plan_group *g) {
                    "counters", "counters_absent", "hardware counters are not read yet");
 }
 
+static json_t *refusals_json(const ft_answer *a) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < a->refusal_count; i++) {
+    const ft_refusal_record *r = &a->refusal[i];
+    json_array_append_new(
+        list,
+        json_pack("{s:I, s:I, s:s, s:s}", "producer", (json_int_t)r->producer, "consumer",
+                  (json_int_t)r->consumer, "rule", r->rule, "detail", r->detail));
+  }
+  return list;
+}
+
 static json_t *outcomes_json(const ft_answer *a) {
   json_t *o = json_object();
   for (int i = 0; i < FT_OUTCOME_COUNT; i++)
@@ -99,6 +111,7 @@ json_t *ft_answer_json(const ft_answer *a) {
   json_t *times = times_json(&p->times);
   json_object_update(o, times);
   json_decref(times);
+  if (!a->is_tuned) json_object_set_new(o, "refusals", refusals_json(a));
   if (a->is_tuned) add_tuning(o, a);
   return o;
 }

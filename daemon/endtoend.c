@@ -40,12 +40,12 @@ static ft_status candidates_of(const ft_plan *plan, ft_arena *arena, ft_candidat
 static ft_status hash_binary(const char *path, ft_arena *arena, ft_hash *out,
                              ft_error *error) {
   ft_bytes bytes;
-  FT_TRY(ft_file_read(path, 256u << 20, arena, &bytes, error));
+  FT_TRY(ft_file_read(path, FT_PLAN_OBJECT_BYTES, arena, &bytes, error));
   *out = ft_hash_bytes(bytes.data, bytes.size);
   return FT_OK;
 }
 
-ft_status ft_plan_build(ft_session *s, ft_plan *plan, ft_arena *arena,
+ft_status ft_plan_build(ft_session *s, ft_plan *plan, bool alone, ft_arena *arena,
                         const ft_module **out_module, ft_error *error) {
   ft_candidate *candidate;
   FT_TRY(candidates_of(plan, arena, &candidate, error));
@@ -53,14 +53,14 @@ ft_status ft_plan_build(ft_session *s, ft_plan *plan, ft_arena *arena,
   FT_OOM_IF(!module, error);
   *out_module = module;
   if (plan->group_count == 0) return FT_OK;
-  FT_TRY(s->builder.build(s->builder.self, candidate, plan->group_count, true, arena,
+  FT_TRY(s->builder.build(s->builder.self, candidate, plan->group_count, alone, arena,
                           module, error));
   for (uint32_t i = 0; i < plan->group_count; i++) {
     if (module[i].outcome != FT_OUTCOME_OK)
       FT_FAIL(error, FT_INTERNAL, "group %u (%s) built before, now: %s: %s", i,
               candidate[i].tactic, ft_outcome_text(module[i].outcome), module[i].log);
-    ft_hash binary;
-    FT_TRY(hash_binary(module[i].path, arena, &binary, error));
+    ft_hash binary = {{0}};
+    if (alone) FT_TRY(hash_binary(module[i].path, arena, &binary, error));
     ft_plan_group_build(&plan->group[i], &module[i], &binary);
   }
   return FT_OK;
@@ -82,7 +82,7 @@ static ft_status contender_make(ft_session *s, const ft_search_result *search,
           ? (partition->additive_ns - plan->times.bound_ns) / partition->additive_ns
           : 0;
   FT_TRY(fill_groups(plan, partition, search, error));
-  FT_TRY(ft_plan_build(s, plan, arena, &out->module, error));
+  FT_TRY(ft_plan_build(s, plan, false, arena, &out->module, error));
   FT_TRY(ft_plan_seal(plan, arena, error));
   FT_TRY(ft_plan_program(plan, name, out->module, input, arena, &out->program, error));
   out->is_present = true;
@@ -282,5 +282,21 @@ ft_status ft_contenders_decide(ft_session *s, const ft_contender contender[FT_PL
                    0.99 * (double)out->time[FT_PLAN_UNFUSED].median_ns &&
                out->sign_p < 0.05;
   if (!beats) out->served = FT_PLAN_UNFUSED;
+  return FT_OK;
+}
+
+ft_status ft_contenders_finish(ft_session *s, ft_plan_kind served,
+                               ft_contender contender[FT_PLAN_KINDS], ft_arena *arena,
+                               ft_error *error) {
+  ft_contender *winner = &contender[served];
+  FT_TRY(ft_plan_build(s, &winner->plan, true, arena, &winner->module, error));
+  FT_TRY(ft_plan_seal(&winner->plan, arena, error));
+  for (int kind = 0; kind < FT_PLAN_KINDS; kind++) {
+    ft_contender *c = &contender[kind];
+    if (c->is_present && c != winner && c->same_as == winner->same_as) {
+      c->plan = winner->plan;
+      c->module = winner->module;
+    }
+  }
   return FT_OK;
 }

@@ -16,12 +16,18 @@ typedef struct ft_contender {
   const char *absence;
 } ft_contender;
 
-// Builds each group of |plan| alone and fills entry, hashes, launch shape and facts.
-// A kernel that does not build is INTERNAL: it was built before.
-FT_MUST_CHECK ft_status ft_plan_build(ft_session *session, ft_plan *plan, ft_arena *arena,
-                                      const ft_module **out_module, ft_error *error);
+// The largest shared object of one kernel that is read.
+enum { FT_PLAN_OBJECT_BYTES = 64 << 20 };
 
-// The contenders from a search's partitions, with programs over |input|.
+// Builds the groups of |plan| and fills entry, hashes, launch shape and facts. |alone|:
+// each in a shared object of its own, as plans are stored; else packed as trials are
+// (found in the cache then), and binary_hash stays zero.
+// A kernel that does not build is INTERNAL: it was built before.
+FT_MUST_CHECK ft_status ft_plan_build(ft_session *session, ft_plan *plan, bool alone,
+                                      ft_arena *arena, const ft_module **out_module,
+                                      ft_error *error);
+
+// The contenders from a search's partitions, with programs over |input|; kernels packed.
 FT_MUST_CHECK ft_status ft_contenders_make(ft_session *session,
                                            const ft_search_result *search,
                                            const ft_graph *graph, const ft_tensor *input,
@@ -53,5 +59,11 @@ FT_MUST_CHECK ft_status ft_contenders_decide(ft_session *session,
                                              uint64_t limit_ns, uint64_t seed,
                                              ft_arena *arena, ft_decision *out,
                                              ft_error *error);
+
+// Builds the served plan's kernels alone and seals it; those that are the same plan
+// become it.
+FT_MUST_CHECK ft_status ft_contenders_finish(ft_session *session, ft_plan_kind served,
+                                             ft_contender contender[FT_PLAN_KINDS],
+                                             ft_arena *arena, ft_error *error);
 
 #endif

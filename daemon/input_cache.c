@@ -55,7 +55,8 @@ static ft_status add(ft_input_cache *cache, const ft_input_recipe *recipe, size_
                      ft_cached_input **out, ft_error *error) {
   FT_TRY(grow(cache, error));
   void *data = ft_allocate(ft_allocator_system(), bytes, 64);
-  FT_OOM_IF(!data, error);
+  if (!data)
+    FT_FAIL(error, FT_OUT_OF_MEMORY, "no memory for an input of %zu bytes", bytes);
   ft_fill_random(recipe->dtype, data, recipe->elements, recipe->low, recipe->high,
                  recipe->seed);
   *out = &cache->item[cache->count++];

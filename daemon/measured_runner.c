@@ -8,8 +8,12 @@
 #include "daemon/input_cache.h"
 #include "measure/check.h"
 
-enum { FULL_CHECK_ELEMENTS = 1 << 16 };
-static const uint64_t reference_limit_ns = 2000000000u;
+enum {
+  FULL_CHECK_ELEMENTS = 1 << 16,
+  FIRST_LOOK_SAMPLES = 7,
+  CONFIRMATION_SAMPLES = 50,
+  CONFIRMATION_LOOKS = 5,  // times the limit of a first look
+};
 
 // Inputs and references of one workload: made once, used for all its candidates.
 struct ft_bench {
@@ -52,7 +56,7 @@ static ft_status bench_inputs(struct ft_bench *bench, const ft_group *group,
 }
 
 static ft_status bench_open(struct ft_bench *bench, const ft_workload *workload,
-                            uint64_t seed, ft_error *error) {
+                            uint64_t seed, uint64_t reference_limit_ns, ft_error *error) {
   if (bench->arena && ft_workload_equal(&bench->workload, workload)) return FT_OK;
   bench_clear(bench);
   bench->arena = ft_arena_create(ft_allocator_system());
@@ -142,6 +146,25 @@ static ft_trial trial_of_failed_build(const ft_module *module) {
                     .env = "{}"};
 }
 
+static uint64_t limit_of(const ft_measured_runner *r, bool is_confirmation) {
+  return is_confirmation ? CONFIRMATION_LOOKS * r->trial_limit_ns : r->trial_limit_ns;
+}
+
+static void limit_trial(const ft_measured_runner *r, bool is_confirmation) {
+  ft_cpu_runner_limit_trials(r->session->runner, limit_of(r, is_confirmation),
+                             is_confirmation ? CONFIRMATION_SAMPLES : FIRST_LOOK_SAMPLES);
+}
+
+// Any time will do for a first look; a confirmation is answered by a time that was taken
+// under as generous a limit.
+static bool is_answered(const ft_measured_runner *r, ft_known_trial *known,
+                        bool is_confirmation) {
+  if (!known->is_known) return false;
+  known->trial.is_confirmation = known->trial.limit_ns >= limit_of(r, true);
+  return !is_confirmation || known->trial.outcome != FT_OUTCOME_OK ||
+         known->trial.is_confirmation;
+}
+
 // One candidate: pending row, run, outcome row. |module| may have failed to build.
 static ft_status run_one(ft_measured_runner *r, const ft_measure_request *request,
                          int64_t candidate_id, const ft_module *module, ft_arena *arena,
@@ -149,14 +172,15 @@ static ft_status run_one(ft_measured_runner *r, const ft_measure_request *reques
   ft_session *s = r->session;
   const ft_workload *workload = request->candidate->workload;
   int64_t trial_id;
-  FT_TRY(ft_store_trial_begin(s->store, r->run_id, candidate_id, "cold", 0, &trial_id,
-                              error));
+  FT_TRY(ft_store_trial_begin(s->store, r->run_id, candidate_id, "cold",
+                              limit_of(r, request->is_confirmation), &trial_id, error));
   ft_trial trial;
   ft_status status = FT_OK;
   if (module->outcome != FT_OUTCOME_OK) {
     trial = trial_of_failed_build(module);
   } else {
-    FT_TRY(bench_open(r->bench, workload, r->seed, error));
+    FT_TRY(bench_open(r->bench, workload, r->seed, r->trial_limit_ns, error));
+    limit_trial(r, request->is_confirmation);
     ft_program program;
     FT_TRY(ft_group_program(&workload->group, module, r->bench->input, r->bench->key,
                             r->scratch, &program, error));
@@ -191,7 +215,7 @@ static ft_status split_known(ft_measured_runner *r, const ft_measure_request *re
                               FT_CODEGEN_VERSION, &id, error));
     ft_known_trial known;
     FT_TRY(ft_store_find_trial(s->store, id, "cold", arena, &known, error));
-    if (known.is_known || known.is_quarantined) {
+    if (is_answered(r, &known, request[i].is_confirmation)) {
       out[i] = known.trial;
       count_outcome(r, out[i].outcome);
     } else {
@@ -239,8 +263,10 @@ static ft_status measure(void *self, const ft_measure_request *request, uint32_t
 }
 
 ft_status ft_measured_runner_init(ft_session *session, int64_t run_id, uint64_t seed,
-                                  ft_measured_runner *out, ft_error *error) {
+                                  uint64_t trial_limit_ns, ft_measured_runner *out,
+                                  ft_error *error) {
   memset(out, 0, sizeof *out);
+  out->trial_limit_ns = trial_limit_ns;
   out->session = session;
   out->run_id = run_id;
   out->seed = seed;

@@ -9,15 +9,16 @@ typedef struct ft_measured_runner {
   ft_session *session;
   int64_t run_id;
   uint64_t seed;
-  uint32_t asked, ran;                 // candidates asked for; those that really ran
+  uint64_t trial_limit_ns;  // of a first look; a confirmation gets five times it
+  uint32_t asked, ran;      // candidates asked for; those that really ran
   uint32_t outcome[FT_OUTCOME_COUNT];  // of those asked for
   ft_arena *scratch;                   // reset per batch
   struct ft_bench *bench;              // inputs and check of the workload in hand
 } ft_measured_runner;
 
 FT_MUST_CHECK ft_status ft_measured_runner_init(ft_session *session, int64_t run_id,
-                                                uint64_t seed, ft_measured_runner *out,
-                                                ft_error *error);
+                                                uint64_t seed, uint64_t trial_limit_ns,
+                                                ft_measured_runner *out, ft_error *error);
 void ft_measured_runner_fini(ft_measured_runner *runner);
 ft_runner ft_measured_runner_table(ft_measured_runner *runner);
 

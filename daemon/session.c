@@ -110,5 +110,9 @@ ft_status ft_session_query(ft_session *s, const ft_model *model, ft_arena *arena
   out->graph = model->graph;
   out->plan = plan;
   out->match = "exact";
+  ft_refusal_record *refusal;
+  FT_TRY(ft_store_served_refusals(s->store, model->graph, &s->target, arena, &refusal,
+                                  &out->refusal_count, error));
+  out->refusal = refusal;
   return FT_OK;
 }

@@ -80,8 +80,10 @@ const char *ft_plan_kind_strategy(ft_plan_kind kind);  // the name in strategies
 typedef struct ft_answer {
   const char *model;
   const ft_graph *graph;
-  const ft_plan *plan;  // the served one
-  const char *match;    // "exact"
+  const ft_plan *plan;     // the served one
+  const char *match;       // "exact"
+  uint32_t refusal_count;  // why neighbours do not share a kernel; not after a tuning run
+  const ft_refusal_record *refusal;
   // Only after a tuning run:
   bool is_tuned;        // the members below hold
   ft_plan_kind served;  // which plan won
@@ -155,7 +157,8 @@ typedef struct ft_run_result {
 // once. Inputs come from files, else from |seed|. With |verify| each kernel is compared
 // with the double-precision reference on the very bytes it read; and, when that takes
 // less than about 20 s, the graph outputs with the reference of the whole graph (whose
-// tolerance grows with every layer: the kernels' check is the sharp one).
+// tolerance grows with every layer: the kernels' check is the sharp one; where it grew
+// beyond use, the elements must be within 1 % of the output's RMS).
 // INVALID_ARGUMENT: a file or range for no input, or of another dtype or shape.
 FT_MUST_CHECK ft_status ft_session_run(ft_session *session, const ft_model *model,
                                        const ft_run_options *options, ft_arena *arena,

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/log.h"
+#include "core/file.h"
 #include "daemon/endtoend.h"
 #include "daemon/measured_runner.h"
 #include "daemon/session.h"
@@ -68,27 +68,27 @@ static uint64_t search_limit_ns(const tuning *t) {
   return left > keep ? left - keep : 1;
 }
 
-// A trial may take a two-hundredth of the budget: some hundred candidates fit into it.
+// A first look takes at most a four-hundredth of the budget, so that some hundred fit.
 static uint64_t trial_limit_ns(const tuning *t) {
-  uint64_t limit = t->options.limit_ns / 200;
-  if (limit < 20000000u) return 20000000u;
+  uint64_t limit = t->options.limit_ns / 400;
+  if (limit < 10000000u) return 10000000u;
   return limit < 2000000000u ? limit : 2000000000u;
 }
 
 static ft_status search(tuning *t, ft_measured_runner *measured, ft_error *error) {
-  ft_cpu_runner_limit_trials(t->session->runner, trial_limit_ns(t));
   ft_runner table = ft_measured_runner_table(measured);
   ft_search_options options = {.window = t->options.window,
                                .span = t->options.span,
                                .limit_ns = search_limit_ns(t),
                                .max_trials = t->options.max_trials,
                                .seed = t->options.seed,
+                               .confirm = true,
                                .progress = t->options.progress,
                                .progress_ctx = t->options.progress_ctx};
   ft_status status =
       ft_search_run(t->model->graph, &t->session->target, &t->session->builder, &table,
                     &options, t->arena, t->search, error);
-  ft_cpu_runner_limit_trials(t->session->runner, 0);
+  ft_cpu_runner_limit_trials(t->session->runner, 0, 0);
   return status;
 }
 
@@ -160,6 +160,20 @@ static ft_status save_plans(tuning *t, ft_error *error) {
                                   error);
 }
 
+// Sources are stored with their trials; whoever runs the plan needs the objects too.
+static ft_status save_binaries(tuning *t, ft_error *error) {
+  const ft_contender *served = &t->contender[t->decision->served];
+  for (uint32_t i = 0; i < served->plan.group_count; i++) {
+    ft_bytes object;
+    ft_hash hash;
+    FT_TRY(ft_file_read(served->module[i].path, FT_PLAN_OBJECT_BYTES, t->arena, &object,
+                        error));
+    FT_TRY(ft_store_artifact(t->session->store, "so", object.data, object.size, &hash,
+                             error));
+  }
+  return FT_OK;
+}
+
 static ft_status save_refusals(tuning *t, ft_error *error) {
   for (uint32_t i = 0; i < t->search->refusal_count; i++) {
     const ft_refusal *r = &t->search->refusal[i];
@@ -172,7 +186,10 @@ static ft_status save_refusals(tuning *t, ft_error *error) {
 static ft_status run(tuning *t, ft_measured_runner *measured, ft_error *error) {
   FT_TRY(search(t, measured, error));
   FT_TRY(compare(t, error));
+  FT_TRY(ft_contenders_finish(t->session, t->decision->served, t->contender, t->arena,
+                              error));
   set_times(t);
+  FT_TRY(save_binaries(t, error));
   FT_TRY(save_plans(t, error));
   return save_refusals(t, error);
 }
@@ -208,8 +225,8 @@ ft_status ft_session_tune(ft_session *session, const ft_model *model,
   if (t.options.limit_ns == 0) t.options.limit_ns = default_limit_ns;
   FT_TRY(begin(&t, error));
   ft_measured_runner measured;
-  ft_status status =
-      ft_measured_runner_init(session, t.run_id, t.options.seed, &measured, error);
+  ft_status status = ft_measured_runner_init(session, t.run_id, t.options.seed,
+                                             trial_limit_ns(&t), &measured, error);
   if (status == FT_OK) status = run(&t, &measured, error);
   const char *reason = status == FT_OK            ? t.search->stop_reason
                        : status == FT_INTERRUPTED ? "interrupted"

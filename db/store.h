@@ -57,7 +57,8 @@ typedef struct ft_known_trial {
                         // blaming outcome, of any mode), or it is quarantined
   bool is_quarantined;  // the reason is trial.error; trial.outcome is never OK
   int64_t trial_id;     // 0: never ended here; trial.outcome is PENDING
-  ft_trial trial;       // best OK one, else the last; strings and samples in |arena|
+  ft_trial trial;  // the OK one with the most generous limit (of equals the latest), else
+                   // the last; strings and samples in |arena|
 } ft_known_trial;
 FT_MUST_CHECK ft_status ft_store_find_trial(ft_store *store, int64_t candidate_id,
                                             const char *mode, ft_arena *arena,
@@ -105,6 +106,17 @@ FT_MUST_CHECK ft_status ft_store_refusal_save(ft_store *store, int64_t run_id,
 FT_MUST_CHECK ft_status ft_store_served_plan(ft_store *store, const ft_graph *graph,
                                              const ft_target *target, ft_arena *arena,
                                              const char **out_body, ft_error *error);
+
+// Why neighbours did not share a kernel, as the run that made the served plan found it;
+// ordered, at most 4,096; strings in |arena|. None when there is no served plan.
+typedef struct ft_refusal_record {
+  uint32_t producer, consumer;  // primitives
+  const char *rule, *detail;
+} ft_refusal_record;
+FT_MUST_CHECK ft_status ft_store_served_refusals(ft_store *store, const ft_graph *graph,
+                                                 const ft_target *target, ft_arena *arena,
+                                                 ft_refusal_record **out,
+                                                 uint32_t *out_count, ft_error *error);
 
 // Adds an artifact (zlib-compressed); kind "source", "cubin", "so", "log"; at most 1 GiB.
 // Same bytes: no-op.

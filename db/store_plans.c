@@ -172,3 +172,42 @@ ft_status ft_store_served_plan(ft_store *store, const ft_graph *graph,
             store->path, graph->name);
   return ft_match_explain(store, graph, target, error);
 }
+
+// ---- refusals of the served plan's run
+
+static ft_status read_refusals(ft_store *store, sqlite3_stmt *row, ft_arena *arena,
+                               ft_refusal_record **out, uint32_t *out_count,
+                               ft_error *error) {
+  size_t count = 0, capacity = 0;
+  ft_refusal_record *list = NULL;
+  for (bool has_row = true;;) {
+    FT_TRY(ft_sql_step(store, row, &has_row, error));
+    if (!has_row) break;
+    FT_OOM_IF(FT_GROW(arena, &list, count, &capacity), error);
+    ft_refusal_record *r = &list[count++];
+    *r = (ft_refusal_record){
+        (uint32_t)sqlite3_column_int64(row, 0), (uint32_t)sqlite3_column_int64(row, 1),
+        ft_sql_column_text(row, 2, arena), ft_sql_column_text(row, 3, arena)};
+    FT_OOM_IF(!r->rule || !r->detail, error);
+  }
+  *out = list;
+  *out_count = (uint32_t)count;
+  return FT_OK;
+}
+
+ft_status ft_store_served_refusals(ft_store *store, const ft_graph *graph,
+                                   const ft_target *target, ft_arena *arena,
+                                   ft_refusal_record **out, uint32_t *out_count,
+                                   ft_error *error) {
+  *out = NULL;
+  *out_count = 0;
+  sqlite3_stmt *row;
+  ft_status status = ft_sql_start(
+      store, FT_SQL_SERVED_REFUSALS,
+      FT_SQL_VALUES(ft_sql_hash(&graph->symbolic_hash), ft_sql_text(ft_store_dims(graph)),
+                    ft_sql_hash(&graph->bound_hash), ft_sql_hash(&target->signature)),
+      &row, error);
+  if (status == FT_OK) status = read_refusals(store, row, arena, out, out_count, error);
+  ft_sql_finish(row);
+  return status;
+}

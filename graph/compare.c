@@ -20,9 +20,18 @@ static void record(int64_t index, double actual, double expected, double error,
 
 void ft_compare_float(ft_dtype dtype, int64_t index, double actual, double value,
                       double scale, ft_comparison *out) {
-  out->compared++;
-  if (isinf(scale)) return;  // any answer is right
   double expected = ft_dtype_round(dtype, value);
+  out->compared++;
+  if (isfinite(expected)) {
+    out->square_sum += expected * expected;
+    out->finite++;
+  }
+  if (isinf(scale)) {  // any answer is right
+    out->uncertain++;
+    double error = fabs(actual - expected);
+    if (isfinite(error)) out->max_uncertain_error = fmax(out->max_uncertain_error, error);
+    return;
+  }
   bool same = actual == expected || (isnan(actual) && isnan(expected));
   if (same)
     record(index, actual, expected, 0, 0, out);
@@ -32,6 +41,12 @@ void ft_compare_float(ft_dtype dtype, int64_t index, double actual, double value
     double error = fabs(actual - expected);
     record(index, actual, expected, error, error / ft_dtype_tolerance(dtype, scale), out);
   }
+}
+
+double ft_comparison_drift(const ft_comparison *c) {
+  if (c->max_uncertain_error == 0) return 0;
+  double rms = c->finite > 0 ? sqrt(c->square_sum / (double)c->finite) : 0;
+  return rms > 0 ? c->max_uncertain_error / rms : (double)INFINITY;
 }
 
 void ft_compare_integer(int64_t index, int64_t actual, int64_t expected,

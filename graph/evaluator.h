@@ -42,6 +42,9 @@ typedef struct ft_builder {
 typedef struct ft_measure_request {
   const ft_candidate *candidate;
   uint64_t beaten_ns;  // stop early when clearly above this; 0 = never
+  // Fresh samples, and more of them: the time that plans are judged by. A first time is
+  // taken from few samples, and the best of many such is lucky.
+  bool is_confirmation;
 } ft_measure_request;
 
 typedef struct ft_runner {

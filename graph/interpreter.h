@@ -61,7 +61,17 @@ typedef struct ft_comparison {
   int64_t worst_index;  // row-major; -1 when nothing was compared, or all uncertain
   double worst_value, worst_expected;
   int64_t compared;  // elements
+  // Of these, uncertain floats: the error bound says nothing (infinite scale), so they
+  // are not in the numbers above. Their largest finite error, and the sum of the squares
+  // of all finite expected values, to hold it against (ft_comparison_drift).
+  int64_t uncertain;
+  double max_uncertain_error, square_sum;
+  int64_t finite;
 } ft_comparison;
+
+// The largest error of the uncertain elements, in units of the RMS of what was expected;
+// 0 when there are none.
+double ft_comparison_drift(const ft_comparison *comparison);
 
 // Folds one element into *out. ft_comparison_init first. The value is rounded to the
 // dtype before; two NaNs are equal, infinities must have the same sign. An element of

@@ -319,12 +319,16 @@ static void drop(json_t *list, const char *key) {
   json_array_foreach(list, index, item) json_object_del(item, key);
 }
 
-// Names belong to the model, not to its graph: two models with one graph share plans.
+// Names belong to the model, not to its graph: two models with one graph share plans. And
+// a plan is what it is, whoever found it.
 json_t *ft_plan_content_json(const ft_plan *plan) {
   static const char *const evidence[] = {"time", "predicted_ns", "roofline_ns",
                                          "counters", "counters_absent"};
+  static const char *const search[] = {"strategy", "window", "span", "window_saturated"};
   json_t *content = content_json(plan), *groups = json_object_get(content, "groups"),
          *group;
+  for (size_t i = 0; i < sizeof search / sizeof *search; i++)
+    json_object_del(content, search[i]);
   drop(json_object_get(content, "buffers"), "name");
   drop(json_object_get(content, "inputs"), "name");
   drop(json_object_get(content, "outputs"), "name");

@@ -310,7 +310,8 @@ ft_status ft_tensor_alloc(ft_dtype dtype, const ft_shape *shape, ft_arena *arena
   int overflow = elements < 0;
   size_t bytes = ft_checked_mul((size_t)elements, ft_dtype_bytes(dtype), &overflow);
   void *data = overflow ? NULL : ft_arena_alloc_aligned(arena, bytes, 64);
-  FT_OOM_IF(!data, error);
+  if (!data)
+    FT_FAIL(error, FT_OUT_OF_MEMORY, "no memory for a tensor of %zu bytes", bytes);
   *out = (ft_tensor){dtype, *shape, data, bytes};
   *out_data = data;
   return FT_OK;

@@ -29,6 +29,7 @@ typedef struct ft_trial {
   const char *worst;       // "output 1 at 4711: got 1.5, expected 1.25"; "" when ok
   const char *error;       // what went wrong: signal, text; "" when ok
   uint64_t limit_ns;       // wall limit it ran under
+  bool is_confirmation;    // as many samples as a confirmation takes
   uint64_t started_at, ended_at;  // unix ns
   const char *env;                // JSON: flush bytes, load, thread count
 } ft_trial;

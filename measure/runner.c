@@ -11,8 +11,7 @@
 #include "measure/statistics.h"
 
 static const uint64_t default_trial_ns = 2000000000u, default_check_ns = 10000000000u;
-// What a worker may be late with its own stop before it is killed.
-static const uint64_t grace_ns = 500000000u;
+enum { DEFAULT_MIN_SAMPLES = 5, DEFAULT_MAX_SAMPLES = 50 };
 
 static const uint64_t mib = 1 << 20;
 
@@ -35,8 +34,8 @@ static void fill_defaults(ft_runner_options *o, uint64_t cache_bytes) {
   static const char *const self[] = {"/proc/self/exe", "worker", NULL};
   if (!o->worker_argv) o->worker_argv = self;
   if (!o->flush_bytes) o->flush_bytes = default_flush(cache_bytes);
-  if (!o->min_samples) o->min_samples = 5;
-  if (!o->max_samples) o->max_samples = 50;
+  if (!o->min_samples) o->min_samples = DEFAULT_MIN_SAMPLES;
+  if (!o->max_samples) o->max_samples = DEFAULT_MAX_SAMPLES;
   if (o->max_samples < o->min_samples) o->max_samples = o->min_samples;
   if (!o->trial_limit_ns) o->trial_limit_ns = default_trial_ns;
   if (!o->check_limit_ns) o->check_limit_ns = default_check_ns;
@@ -63,8 +62,10 @@ ft_status ft_cpu_runner_create(const ft_runner_options *options, const ft_target
   return FT_OK;
 }
 
-void ft_cpu_runner_limit_trials(ft_cpu_runner *runner, uint64_t trial_limit_ns) {
+void ft_cpu_runner_limit_trials(ft_cpu_runner *runner, uint64_t trial_limit_ns,
+                                uint32_t max_samples) {
   runner->options.trial_limit_ns = trial_limit_ns ? trial_limit_ns : default_trial_ns;
+  runner->options.max_samples = max_samples ? max_samples : DEFAULT_MAX_SAMPLES;
 }
 
 void ft_cpu_runner_destroy(ft_cpu_runner *runner) {
@@ -219,7 +220,11 @@ static ft_status time_program(ft_cpu_runner *runner, uint64_t beaten_ns, bool is
   ft_wire_put_u32(&request, runner->options.max_samples);
   ft_wire_put_u64(&request, runner->options.trial_limit_ns);
   ft_wire_put_u64(&request, beaten_ns);
-  uint64_t limit = runner->options.trial_limit_ns;
+  // The worker stops itself at the trial's limit. A kernel that hangs hung in the checked
+  // run; one that is late here is starved more often than wrong, so it gets as long again
+  // as a checked run before it is blamed.
+  uint64_t limit = runner->options.trial_limit_ns,
+           grace_ns = runner->options.check_limit_ns;
   uint64_t at_ns =
       ft_runner_until(limit < UINT64_MAX - grace_ns ? limit + grace_ns : UINT64_MAX);
   FT_TRY(ft_runner_ask(runner, FT_FRAME_TIME, &request, -1, at_ns, arena, &reply, verdict,

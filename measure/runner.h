@@ -44,8 +44,9 @@ FT_MUST_CHECK ft_status ft_cpu_runner_create(const ft_runner_options *options,
                                              const ft_allocator *allocator,
                                              ft_cpu_runner **out, ft_error *error);
 void ft_cpu_runner_destroy(ft_cpu_runner *runner);
-// From now on: ft_runner_options.trial_limit_ns (0: the default).
-void ft_cpu_runner_limit_trials(ft_cpu_runner *runner, uint64_t trial_limit_ns);
+// From now on: trial_limit_ns and max_samples of ft_runner_options (0: the defaults).
+void ft_cpu_runner_limit_trials(ft_cpu_runner *runner, uint64_t trial_limit_ns,
+                                uint32_t max_samples);
 
 // Compares a program's outputs with what they should be. |output[i]|: bytes of the i-th
 // FT_BUFFER_OUTPUT of the program. Fills *out and |worst| (a sentence, when wrong).

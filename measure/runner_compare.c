@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "measure/runner_private.h"
+#include "measure/timing.h"
 
 static const uint64_t copy_limit_ns = 30000000000u;
 
@@ -9,7 +10,8 @@ static const uint64_t copy_limit_ns = 30000000000u;
 // program as long as a trial of it may take.
 static uint64_t compare_deadline(const ft_cpu_runner *runner, uint64_t limit_ns,
                                  uint32_t programs) {
-  uint64_t each = runner->options.trial_limit_ns, runs = (uint64_t)programs * 8;
+  uint64_t each = runner->options.trial_limit_ns,
+           runs = (uint64_t)programs * (FT_FEWEST_ROUNDS + 2);
   uint64_t extra = each < UINT64_MAX / 2 / runs ? each * runs : UINT64_MAX / 2;
   return ft_runner_until(limit_ns < UINT64_MAX / 2 ? limit_ns + extra : UINT64_MAX);
 }

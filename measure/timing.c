@@ -5,7 +5,7 @@
 #include "core/clock.h"
 #include "core/rng.h"
 
-enum { FEWEST_ROUNDS = 9, LINE_BYTES = 64 };
+enum { LINE_BYTES = 64 };
 
 ft_status ft_timing_init(ft_timing *timing, ft_pool *pool, uint64_t flush_bytes,
                          ft_arena *arena, ft_error *error) {
@@ -162,7 +162,7 @@ ft_status ft_timing_compare(ft_timing *timing, ft_job *job, uint32_t max_rounds,
   ft_noise_start(timing->noise);
   uint32_t round = 0;
   while (round < max_rounds &&
-         (round < FEWEST_ROUNDS || ft_clock_ns() - start < limit_ns)) {
+         (round < FT_FEWEST_ROUNDS || ft_clock_ns() - start < limit_ns)) {
     shuffle(order, programs, &rng);
     if (!run_round(&s, order, round * programs)) break;
     round++;

@@ -32,6 +32,8 @@ FT_MUST_CHECK ft_status ft_timing_sample(ft_timing *timing, ft_job *job,
                                          const ft_sampling *sampling, bool is_warm,
                                          ft_stop *out_stop, ft_step_failure *out_failure,
                                          ft_error *error);
+enum { FT_FEWEST_ROUNDS = 9 };
+
 // Rounds of all programs, in an order drawn anew for each; sample [round * programs +
 // program] of the board. At least 9 rounds, then until |max_rounds| or |limit_ns|.
 FT_MUST_CHECK ft_status ft_timing_compare(ft_timing *timing, ft_job *job,

@@ -13,7 +13,7 @@ build=(gcc clang libc6-dev cmake ninja-build pkg-config  # clang and gcc also bu
 tests=(libcriterion-dev clang-format
        libclang-rt-14-dev   # the runtime of ASan and libFuzzer
        libprotobuf-c-dev protobuf-c-compiler  # a second reader of ONNX files, to disagree with
-       python3-onnx libonnx-testdata)  # onnx-ml.proto; ONNX's own operator tests
+       python3-onnx libonnx-testdata)  # onnx-ml.proto; ONNX's own models with inputs and outputs
 
 case "${1:-all}" in
   build) wanted=("${build[@]}") ;;

@@ -6,7 +6,7 @@
 #
 #   FT_TEST_DATA      test data, default ../shared/data; tests that need it skip without
 #   FT_REQUIRE_DATA=1 they fail instead
-#   FT_FUZZ_SECONDS   for all fuzz targets together, default 60
+#   FT_FUZZ_SECONDS   for each fuzz target, default 60; as many run at a time as there are cores
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export FT_TEST_DATA=${FT_TEST_DATA:-$(cd .. && pwd)/shared/data}
@@ -59,6 +59,7 @@ check docs scripts/check_docs
 
 if build dev; then suites dev unit; fi
 if build release; then
+  check exports scripts/check_exports build/release
   suites release unit
   suites release kernel
 fi

@@ -214,7 +214,10 @@ ft_status ft_catalog_open(ft_catalog *c, uint32_t index, ft_error *error) {
     group->space += of[i].count;
   }
   ft_candidate *candidate = FT_NEW_ARRAY(c->work, ft_candidate, group->space);
-  FT_OOM_IF(!candidate, error);
+  group->of_candidate = FT_NEW_ARRAY(c->work, ft_trial, group->space);
+  FT_OOM_IF(!candidate || !group->of_candidate, error);
+  for (uint32_t i = 0; i < group->space; i++)
+    group->of_candidate[i].outcome = FT_OUTCOME_PENDING;  // zero would be OK
   interleave(c, group, of, candidate);
   group->candidate = candidate;
   group->is_open = true;
@@ -240,19 +243,47 @@ static ft_status keep_trial(const ft_trial *trial, ft_arena *arena, ft_trial *ou
   return FT_OK;
 }
 
+static bool is_usable(const ft_trial *trial) {
+  return trial->outcome == FT_OUTCOME_OK && trial->time.median_ns > 0;
+}
+
+// The fastest of the candidates that worked; of equals the first.
+static void choose_best(ft_catalog_group *group) {
+  group->is_measured = false;
+  group->cost_ns = INFINITY;
+  for (uint32_t i = 0; i < group->next; i++) {
+    const ft_trial *t = &group->of_candidate[i];
+    if (!is_usable(t) || (double)t->time.median_ns >= group->cost_ns) continue;
+    group->is_measured = true;
+    group->best = i;
+    group->cost_ns = (double)t->time.median_ns;
+  }
+  if (group->is_measured) group->trial = group->of_candidate[group->best];
+  group->is_confirmed = group->is_measured && group->trial.is_confirmation;
+}
+
 ft_status ft_catalog_record(ft_catalog *c, uint32_t index, uint32_t candidate,
                             const ft_trial *trial, ft_error *error) {
   ft_catalog_group *group = &c->group[index];
   FT_ASSERT(candidate < group->next && group->tried < group->next);
   group->tried++;
-  bool is_ok = trial->outcome == FT_OUTCOME_OK && trial->time.median_ns > 0;
-  if (!is_ok && group->is_measured) return FT_OK;
-  if (is_ok && (double)trial->time.median_ns >= group->cost_ns) return FT_OK;
-  FT_TRY(keep_trial(trial, c->result, &group->trial, error));
-  if (!is_ok) return FT_OK;
-  group->is_measured = true;
-  group->best = candidate;
-  group->cost_ns = (double)trial->time.median_ns;
+  FT_TRY(keep_trial(trial, c->result, &group->of_candidate[candidate], error));
+  if (is_usable(trial))
+    choose_best(group);
+  else if (!group->is_measured)
+    group->trial = group->of_candidate[candidate];
+  return FT_OK;
+}
+
+ft_status ft_catalog_confirm(ft_catalog *c, uint32_t index, const ft_trial *trial,
+                             ft_error *error) {
+  ft_catalog_group *group = &c->group[index];
+  FT_ASSERT(group->is_measured);
+  ft_trial *kept = &group->of_candidate[group->best];
+  FT_TRY(keep_trial(trial, c->result, kept, error));
+  kept->is_confirmation = true;
+  group->trial = *kept;
+  choose_best(group);
   return FT_OK;
 }
 

@@ -22,12 +22,14 @@ typedef struct ft_catalog_group {
   bool is_open;                   // the candidates are listed
   uint32_t space;                 // how many
   const ft_candidate *candidate;  // [space] in order of promise
+  ft_trial *of_candidate;         // [space] its latest; PENDING: none yet
   uint32_t next;                  // the first that many were handed out
   uint32_t tried;                 // trials recorded
   bool is_measured;               // one ended OK
   uint32_t best;                  // candidate, when measured
   ft_trial trial;                 // of best; else the last failure, or PENDING
   double cost_ns;                 // median of best; infinite
+  bool is_confirmed;              // trial is a confirmation
 } ft_catalog_group;
 
 typedef struct ft_catalog {
@@ -65,6 +67,11 @@ FT_MUST_CHECK ft_status ft_catalog_open(ft_catalog *catalog, uint32_t group,
 FT_MUST_CHECK ft_status ft_catalog_record(ft_catalog *catalog, uint32_t group,
                                           uint32_t candidate, const ft_trial *trial,
                                           ft_error *error);
+
+// Takes a second, longer look at the group's best candidate: it replaces the first, and
+// the best is chosen anew.
+FT_MUST_CHECK ft_status ft_catalog_confirm(ft_catalog *catalog, uint32_t group,
+                                           const ft_trial *trial, ft_error *error);
 
 // Every candidate was tried (an empty space too), so an infinite cost is final.
 bool ft_catalog_is_spent(const ft_catalog_group *group);

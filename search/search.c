@@ -208,6 +208,95 @@ static void tell(const ft_run *run, const char *phase) {
   run->options.progress(run->options.progress_ctx, &p);
 }
 
+// ---- confirming ------------------------------------------------------------------
+
+static ft_status add_unconfirmed(ft_run *run, const ft_set *set, uint32_t sets,
+                                 uint8_t *seen, uint32_t *out, uint32_t *out_count,
+                                 ft_error *error) {
+  for (uint32_t k = 0; k < sets; k++) {
+    uint32_t group;
+    FT_TRY(ft_catalog_judge(&run->catalog, set[k], &group, NULL, error));
+    const ft_catalog_group *g = &run->catalog.group[group];
+    if (seen[group]++ || !g->is_measured || g->is_confirmed) continue;
+    out[(*out_count)++] = group;
+  }
+  return FT_OK;
+}
+
+// The path if every unconfirmed group were as fast as the low end of its interval: the
+// first look at a group on it may have been unlucky.
+static ft_status solve_hopefully(ft_run *run, ft_path *out, ft_error *error) {
+  size_t groups = run->catalog.group_count;
+  double *cost_ns = FT_NEW_ARRAY(run->round, double, groups);
+  FT_OOM_IF(!cost_ns, error);
+  for (size_t i = 0; i < groups; i++) {
+    const ft_catalog_group *g = &run->catalog.group[i];
+    cost_ns[i] =
+        g->is_measured && !g->is_confirmed ? (double)g->trial.time.low_ns : g->cost_ns;
+  }
+  ft_priced_lattice priced = {run->land.lattice, run->land.group_of_set, cost_ns};
+  return ft_path_solve(&priced, run->round, out, error);
+}
+
+// Measured but not yet confirmed groups of the answer, and, while there is time, of the
+// other partitions and of what could still become the answer.
+static ft_status list_unconfirmed(ft_run *run, bool only_answer, uint32_t *out,
+                                  uint32_t *out_count, ft_error *error) {
+  uint8_t *seen = FT_NEW_ARRAY(run->round, uint8_t, run->catalog.group_count);
+  FT_OOM_IF(!seen, error);
+  *out_count = 0;
+  for (uint32_t i = 0; i < FT_STRATEGY_COUNT; i++) {
+    const ft_division *best = &run->contender[i].best;
+    if (only_answer && i != FT_STRATEGY_ideals) continue;
+    FT_TRY(add_unconfirmed(run, best->set, best->count, seen, out, out_count, error));
+  }
+  if (only_answer) return FT_OK;
+  ft_path hopeful;
+  FT_TRY(solve_hopefully(run, &hopeful, error));
+  return add_unconfirmed(run, hopeful.set, hopeful.set_count, seen, out, out_count,
+                         error);
+}
+
+static ft_status confirm_groups(ft_run *run, const uint32_t *group, uint32_t count,
+                                ft_error *error) {
+  ft_measure_request *request = FT_NEW_ARRAY(run->round, ft_measure_request, count);
+  ft_trial *trial = FT_NEW_ARRAY(run->round, ft_trial, count);
+  FT_OOM_IF(!request || !trial, error);
+  for (uint32_t i = 0; i < count; i++) {
+    const ft_catalog_group *g = &run->catalog.group[group[i]];
+    request[i] = (ft_measure_request){.candidate = &g->candidate[g->best],
+                                      .is_confirmation = true};
+    trial[i].outcome = FT_OUTCOME_PENDING;
+  }
+  ft_status status =
+      run->runner->measure(run->runner->self, request, count, run->round, trial, error);
+  if (status != FT_OK && status != FT_INTERRUPTED) return status;
+  for (uint32_t i = 0; i < count; i++)
+    if (trial[i].outcome != FT_OUTCOME_PENDING &&
+        trial[i].outcome != FT_OUTCOME_INTERRUPTED)
+      FT_TRY(ft_catalog_confirm(&run->catalog, group[i], &trial[i], error));
+  return status;
+}
+
+// Each round confirms at least one more candidate, so the rounds end. Once the time is up
+// only the answer's own groups are still confirmed.
+static ft_status confirm(ft_run *run, ft_error *error) {
+  for (;;) {
+    uint32_t *group = FT_NEW_ARRAY(run->round, uint32_t, run->catalog.group_count);
+    FT_OOM_IF(!group, error);
+    uint32_t count;
+    bool is_late = run->options.limit_ns &&
+                   ft_clock_ns() - run->budget.start_ns > run->options.limit_ns;
+    FT_TRY(list_unconfirmed(run, is_late, group, &count, error));
+    if (count == 0) return FT_OK;
+    tell(run, "confirm");
+    ft_status status = confirm_groups(run, group, count, error);
+    if (status != FT_OK && status != FT_INTERRUPTED) return status;
+    FT_TRY(solve(run, error));
+    if (status != FT_OK) return status;
+  }
+}
+
 static const char *reason_to_stop(const ft_run *run) {
   if (!ft_tuning_has_work(&run->catalog)) return "complete";
   return ft_budget_stop(&run->budget, ft_clock_ns());
@@ -215,8 +304,6 @@ static const char *reason_to_stop(const ft_run *run) {
 
 // ---- the loop ------------------------------------------------------------------
 
-// Confirming the groups of the best path with fresh samples belongs after the loop; as
-// the runner may answer from a store, it is the session that asks for it.
 static ft_status search(ft_run *run, ft_search_result *out, ft_error *error) {
   FT_TRY(enumerate(run, error));
   FT_TRY(solve(run, error));
@@ -228,9 +315,15 @@ static ft_status search(ft_run *run, ft_search_result *out, ft_error *error) {
     FT_TRY(solve(run, error));
     tell(run, "measure");
   }
+  if (status == FT_OK && run->options.confirm) status = confirm(run, error);
+  if (status != FT_OK && status != FT_INTERRUPTED) return status;
   if (status == FT_INTERRUPTED) run->stop_reason = "interrupted";
   FT_TRY(ft_run_report(run, out, error));
   return status;
+}
+
+static uint64_t measuring_limit_ns(const ft_search_options *options) {
+  return options->confirm ? options->limit_ns - options->limit_ns / 5 : options->limit_ns;
 }
 
 ft_status ft_search_run(const ft_graph *graph, const ft_target *target,
@@ -245,7 +338,7 @@ ft_status ft_search_run(const ft_graph *graph, const ft_target *target,
                 .options = with_defaults(options),
                 .result = arena};
   run.budget = (ft_budget){.start_ns = ft_clock_ns(),
-                           .limit_ns = run.options.limit_ns,
+                           .limit_ns = measuring_limit_ns(&run.options),
                            .max_trials = run.options.max_trials};
   run.work = ft_arena_create(run.options.allocator);
   run.question = ft_arena_create(run.options.allocator);

@@ -26,6 +26,11 @@ typedef struct ft_search_options {
   uint64_t seed;        // nothing is drawn yet: every seed gives the same answer
   uint32_t batch;       // candidates handed to the runner at a time; 0: 32
   const ft_allocator *allocator;  // for what dies with the search; NULL: the system's
+  // After measuring, the groups of the best partitions, and those that would be on the
+  // answer at the low end of their interval, are measured once more with fresh samples
+  // (not counted as trials), until every one was: the last fifth of |limit_ns| is kept
+  // for it. When that is over, only the answer's own groups still are.
+  bool confirm;
   void (*progress)(void *ctx, const ft_search_progress *progress);
   void *progress_ctx;
 } ft_search_options;

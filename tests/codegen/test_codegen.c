@@ -9,7 +9,7 @@
 
 typedef struct fixture {
   ft_arena *arena;
-  ft_target target;
+  ft_target *target;  // the codegen borrows it
   const char *folder;
   ft_codegen *codegen;
   ft_builder builder;
@@ -22,17 +22,16 @@ static void reopen(fixture *f, bool test_tactics, uint64_t limit_ns) {
                                 .compile_limit_ns = limit_ns,
                                 .test_tactics = test_tactics};
   ft_error error;
-  // The fixture is returned by value: its own target moves.
-  const ft_target *target = ft_arena_memdup(f->arena, &f->target, sizeof f->target);
   cr_assert_eq(
-      ft_codegen_create(&options, target, ft_allocator_system(), &f->codegen, &error),
+      ft_codegen_create(&options, f->target, ft_allocator_system(), &f->codegen, &error),
       FT_OK, "%s", error.text);
   f->builder = ft_codegen_builder(f->codegen);
 }
 
 static fixture open_fixture(void) {
   fixture f = {.arena = ft_arena_create(ft_allocator_system())};
-  f.target = test_target(f.arena);
+  f.target = FT_NEW(f.arena, ft_target);
+  *f.target = test_target(f.arena);
   f.folder = cache_make(f.arena);
   reopen(&f, false, 0);
   return f;
@@ -53,7 +52,7 @@ static uint32_t space(fixture *f, const ft_workload *w, const char *tactic,
                       ft_schedule **out) {
   uint32_t count;
   ft_error error;
-  cr_assert_eq(f->builder.space(f->builder.self, w, tactic, &f->target, f->arena, out,
+  cr_assert_eq(f->builder.space(f->builder.self, w, tactic, f->target, f->arena, out,
                                 &count, &error),
                FT_OK, "%s", error.text);
   return count;
@@ -63,7 +62,7 @@ static ft_candidate candidate_of(fixture *f, const ft_workload *w, const char *t
                                  uint32_t at) {
   ft_schedule *list;
   cr_assert_lt(at, space(f, w, tactic, &list));
-  return (ft_candidate){w, &f->target, tactic, list[at]};
+  return (ft_candidate){w, f->target, tactic, list[at]};
 }
 
 static ft_workload sum_of(sketch *s, ft_op op, uint32_t axes) {
@@ -152,7 +151,7 @@ Test(codegen_space, is_small_and_passes_its_own_check) {
     uint32_t count = space(&f, &w, "row", &list);
     cr_assert(count >= 1 && count <= 40, "%u", count);
     for (uint32_t i = 0; i < count; i++) {
-      ft_candidate c = {&w, &f.target, "row", list[i]};
+      ft_candidate c = {&w, f.target, "row", list[i]};
       cr_assert_null(f.builder.check(f.builder.self, &c, f.arena));
       for (uint32_t k = 0; k < i; k++)
         cr_assert_not(ft_schedule_equal(&list[i], &list[k]));
@@ -277,8 +276,8 @@ Test(codegen_build, finds_a_cached_kernel_without_running_a_compiler) {
   build(&f, &c, 1, false, &first);
   cr_assert_eq(first.outcome, FT_OUTCOME_OK, "%s", first.log);
   cr_assert_gt(first.build_ns, 0);
-  for (uint32_t i = 0; i < f.target.compiler_count; i++)
-    f.target.compiler[i].path = "/nonexistent/cc";
+  for (uint32_t i = 0; i < f.target->compiler_count; i++)
+    f.target->compiler[i].path = "/nonexistent/cc";
   reopen(&f, false, 0);
   build(&f, &c, 1, false, &second);
   cr_assert_eq(second.outcome, FT_OUTCOME_OK);
@@ -293,8 +292,8 @@ Test(codegen_build, a_compiler_that_is_gone_is_our_own_fault) {
   sketch s = sketch_open();
   ft_workload w = scaled(&s, 2);
   ft_candidate c = candidate_of(&f, &w, "pointwise", 0);
-  for (uint32_t i = 0; i < f.target.compiler_count; i++)
-    f.target.compiler[i].path = "/nonexistent/cc";
+  for (uint32_t i = 0; i < f.target->compiler_count; i++)
+    f.target->compiler[i].path = "/nonexistent/cc";
   ft_module m;
   ft_error error;
   cr_assert_eq(f.builder.build(f.builder.self, &c, 1, false, f.arena, &m, &error),
@@ -362,7 +361,7 @@ Test(codegen_build, a_compiler_that_hangs_is_stopped) {
   fputs("#!/bin/sh\nsleep 30\n", file);
   fclose(file);
   cr_assert_eq(chmod(script, 0700), 0);
-  f.target.compiler[0].path = script;
+  f.target->compiler[0].path = script;
   reopen(&f, false, 100000000);
   sketch s = sketch_open();
   ft_workload w = scaled(&s, 2);
@@ -405,7 +404,7 @@ Test(codegen_build, alone_gives_the_same_object_bytes_in_another_cache) {
   sketch s = sketch_open();
   ft_workload w = scaled(&s, 2);
   ft_candidate c = candidate_of(&f, &w, "pointwise", 0), d = c;
-  d.target = &g.target;
+  d.target = g.target;
   ft_module m, n, packed;
   build(&f, &c, 1, true, &m);
   build(&g, &d, 1, true, &n);

@@ -4,8 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
+static ft_arena *arena;
+
+static void open_arena(void) {
+  arena = ft_arena_create(ft_allocator_system());
+}
+static void close_arena(void) {
+  ft_arena_destroy(arena);
+}
+
+TestSuite(codegen_prelude, .init = open_arena, .fini = close_arena);
+
 static const char *prelude(const char *body) {
-  const char *text = ft_prelude_for(body, ft_arena_create(ft_allocator_system()));
+  const char *text = ft_prelude_for(body, arena);
   cr_assert(text);
   return text;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "tests/support/limited.h"
 
 Test(core_arena, gives_zeroed_memory_at_the_alignment_asked_for) {
   ft_arena *arena = ft_arena_create(ft_allocator_system());
@@ -49,24 +50,10 @@ Test(core_arena, grow_keeps_what_was_there) {
   ft_arena_destroy(arena);
 }
 
-typedef struct limited {
-  int left, live;
-} limited;
-static void *limited_allocate(void *ctx, size_t size, size_t align) {
-  limited *l = ctx;
-  if (l->left-- <= 0) return NULL;
-  l->live++;
-  return ft_allocate(ft_allocator_system(), size, align);
-}
-static void limited_release(void *ctx, void *block) {
-  ((limited *)ctx)->live--;
-  ft_release(ft_allocator_system(), block);
-}
-
 Test(core_arena, returns_null_and_leaks_nothing_when_any_allocation_fails) {
   for (int n = 0; n < 8; n++) {
     limited l = {.left = n};
-    ft_allocator a = {&l, limited_allocate, limited_release};
+    ft_allocator a = limited_allocator(&l);
     ft_arena *arena = ft_arena_create(&a);
     for (int i = 0; arena && i < 6; i++) (void)ft_arena_alloc(arena, 40000);
     ft_arena_destroy(arena);

@@ -148,6 +148,7 @@ Test(daemon_session, every_accepted_candidate_was_compared_with_the_reference,
   cr_assert_eq(sql_number(path, "select count(*) from trial where outcome='pending'"), 0);
   cr_assert_eq(sql_number(path, "select count(*) from plan where served=1"), 1);
   cr_assert_gt(sql_number(path, "select count(*) from comparison"), 0);
+  cr_assert_gt(sql_number(path, "select count(*) from artifact where kind='so'"), 0);
   close_fixture(&f);
 }
 

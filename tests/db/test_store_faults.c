@@ -1,5 +1,6 @@
 // What fails leaves the store as it was: no memory, no disk.
 #include "db/store_internal.h"
+#include "tests/support/limited.h"
 #include "tests/support/stores.h"
 
 TestSuite(db_store_faults, .init = store_set_up, .fini = store_tear_down);
@@ -49,26 +50,12 @@ Test(db_store_faults, a_full_disk_is_an_io_error_and_writes_nothing_of_the_step)
 
 // ---- our own allocator
 
-typedef struct limited {
-  int left, live;
-} limited;
-static void *limited_allocate(void *ctx, size_t size, size_t align) {
-  limited *l = ctx;
-  if (l->left-- <= 0) return NULL;
-  l->live++;
-  return ft_allocate(ft_allocator_system(), size, align);
-}
-static void limited_release(void *ctx, void *block) {
-  ((limited *)ctx)->live--;
-  ft_release(ft_allocator_system(), block);
-}
-
 Test(db_store_faults, opening_with_any_allocation_failing_leaks_nothing) {
   bool done = false;
   int n = 0;
   for (; !done; n++) {
     limited l = {.left = n};
-    ft_allocator allocator = {&l, limited_allocate, limited_release};
+    ft_allocator allocator = limited_allocator(&l);
     ft_status status = ft_store_open(path, &allocator, &store, &error);
     done = status == FT_OK;
     cr_assert(done || status == FT_OUT_OF_MEMORY, "%s", error.text);

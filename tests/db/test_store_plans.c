@@ -242,6 +242,23 @@ Test(db_store_plans, comparisons_are_one_row_per_round_and_plan_or_none) {
   cr_assert_eq(count_of("comparison"), 0);
 }
 
+Test(db_store_plans, the_served_plan_s_refusals_come_back_in_order_and_no_others) {
+  ft_refusal_record *list;
+  uint32_t count;
+  TEST_OK(ft_store_refusal_save(store, s.run_id, 1, 2, "slower", "by a third", &error));
+  TEST_OK(ft_store_refusal_save(store, s.run_id, 0, 2, "axes", "0 of 2", &error));
+  TEST_OK(
+      ft_store_served_refusals(store, s.graph, &s.target, arena, &list, &count, &error));
+  cr_assert_eq(count, 0, "%u refusals without a served plan", count);
+  save(&plan, "tuned", true);
+  TEST_OK(
+      ft_store_served_refusals(store, s.graph, &s.target, arena, &list, &count, &error));
+  cr_assert_eq(count, 2);
+  cr_assert(list[0].producer == 0 && list[0].consumer == 2 && list[1].producer == 1);
+  cr_assert_str_eq(list[0].rule, "axes");
+  cr_assert_str_eq(list[1].detail, "by a third");
+}
+
 Test(db_store_plans, a_refusal_is_kept_once_per_pair) {
   TEST_OK(
       ft_store_refusal_save(store, s.run_id, 0, 2, "two reductions", "axes 0", &error));

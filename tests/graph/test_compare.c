@@ -104,3 +104,17 @@ Test(graph_compare, unsigned_64_bit_tensors_compare_by_their_bits) {
   ft_compare_tensor(&actual, &reference, &c);
   cr_assert(isinf(c.max_ratio) && c.worst_index == 1);
 }
+
+Test(graph_compare, what_has_no_bound_is_counted_and_held_against_the_rms) {
+  ft_comparison c;
+  ft_comparison_init(&c);
+  for (int i = 0; i < 4; i++) ft_compare_float(FT_F32, i, 2, 2, (double)INFINITY, &c);
+  cr_assert_eq(c.uncertain, 4);
+  cr_assert_eq(ft_comparison_drift(&c), 0);
+  ft_compare_float(FT_F32, 4, 2.5, 2, (double)INFINITY, &c);
+  cr_assert_eq(ft_comparison_drift(&c), 0.25);
+  cr_assert_eq(c.max_ratio, 0, "an uncertain element is never the worst");
+  ft_comparison_init(&c);
+  ft_compare_float(FT_F32, 0, 1, 0, (double)INFINITY, &c);
+  cr_assert(isinf(ft_comparison_drift(&c)), "anything is far from a reference of zeros");
+}

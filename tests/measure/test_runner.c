@@ -508,7 +508,7 @@ Test(measure_runner, compare_gives_rounds_times_programs_samples) {
   cr_assert_eq(
       ft_cpu_runner_compare(w.runner, programs, 3, 100, 0, 42, w.arena, &r, &w.error),
       FT_OK);
-  cr_expect_eq(r.rounds, 5, "five rounds whatever the limit, not %u", r.rounds);
+  cr_expect_eq(r.rounds, 9, "nine rounds whatever the limit, not %u", r.rounds);
   bench_close(&w);
 }
 

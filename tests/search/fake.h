@@ -26,9 +26,13 @@ typedef struct fake {
   bool fail_defaults;        // every first schedule crashes
   bool fail_pairs;           // groups of two never work
   uint32_t interrupt_after;  // trials; 0: never
+  uint64_t bad_luck_ns;      // first looks at groups of several are this much too slow,
+                             // with an interval that reaches down to the truth
+  uint64_t luck_ns;          // first looks at groups of several are this much too fast
+  bool fail_confirmations;   // of groups with more than one primitive
   bool empty_spaces;         // of groups with more than one primitive
   // what happened
-  uint32_t matches, spaces, calls, trials, beaten;
+  uint32_t matches, spaces, calls, trials, beaten, confirmations;
   uint32_t asked[4096];  // primitives of each candidate's group, in order
 } fake;
 
@@ -105,14 +109,33 @@ static inline bool fake_fails(const fake *f, const ft_candidate *candidate) {
   return ft_hash64(hash, &s, sizeof s) % 100 < f->fail_percent;
 }
 
+static inline void fake_confirmation(fake *f, const ft_candidate *c, uint64_t ns,
+                                     ft_trial *out) {
+  bool is_several = c->workload->group.primitive_count > 1;
+  if (is_several) ns += f->luck_ns;
+  f->confirmations++;
+  *out = (ft_trial){
+      .outcome = is_several && f->fail_confirmations ? FT_OUTCOME_CRASH : FT_OUTCOME_OK,
+      .time = {ns, ns, ns, 30},
+      .worst = "",
+      .error = "",
+      .env = "{}"};
+}
+
 static inline void fake_trial(fake *f, const ft_measure_request *request, ft_trial *out) {
   const ft_candidate *c = request->candidate;
   uint64_t ns =
       fake_ns(f, c->workload, c->tactic, ft_schedule_get(&c->schedule, "s", -1));
+  if (request->is_confirmation) {
+    fake_confirmation(f, c, ns, out);
+    return;
+  }
   if (f->trials < 4096) f->asked[f->trials] = c->workload->group.primitive_count;
   f->trials++;
+  uint64_t low_ns = ns;
+  if (c->workload->group.primitive_count > 1) ns += f->bad_luck_ns;
   *out = (ft_trial){.outcome = FT_OUTCOME_OK,
-                    .time = {ns, ns, ns, 5},
+                    .time = {ns, low_ns, ns, 5},
                     .worst = "",
                     .error = "",
                     .env = "{}"};
