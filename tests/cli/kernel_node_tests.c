@@ -161,7 +161,7 @@ static void import_case(batch *b, batch_case *c, const ft_onnx_model *model,
       c->refusal = "the test has no value for an output";
 }
 
-static void add_test(batch *b, const char *suite_folder, const char *name) {
+static void add_test(batch *b, const char *suite_folder, const char *name, bool fuse) {
   const char *folder = ft_arena_printf(b->arena, "%s/%s", suite_folder, name);
   ft_bytes file;
   ft_onnx_model model;
@@ -174,25 +174,29 @@ static void add_test(batch *b, const char *suite_folder, const char *name) {
   if (!is_eligible(&model)) return;
   batch_case *c = batch_add(b, name);
   import_case(b, c, &model, file, folder);
-  if (!c->refusal && !c->failure) batch_plan(b, c);
+  if (c->refusal || c->failure) return;
+  if (fuse)
+    batch_plan_fused(b, c);
+  else
+    batch_plan(b, c);
 }
 
-static void add_suite(batch *b, const char *suite) {
+static void add_suite(batch *b, const char *suite, bool fuse) {
   char folder[512];
   if (!tests_folder(suite, folder)) cr_skip_test("no ONNX test data (libonnx-testdata)");
   struct dirent **entry;
   int count = scandir(folder, &entry, NULL, alphasort);
   cr_assert_gt(count, 0, "%s", folder);
   for (int i = 0; i < count; i++) {
-    if (entry[i]->d_name[0] != '.') add_test(b, folder, entry[i]->d_name);
+    if (entry[i]->d_name[0] != '.') add_test(b, folder, entry[i]->d_name, fuse);
     free(entry[i]);
   }
   free(entry);
 }
 
-static batch_score run_suites(const char *const *suite) {
+static batch_score run_suites(const char *const *suite, bool fuse) {
   batch b = batch_open();
-  for (; *suite; suite++) add_suite(&b, *suite);
+  for (; *suite; suite++) add_suite(&b, *suite, fuse);
   batch_build(&b);
   batch_run(&b);
   batch_score score = batch_report(&b, getenv("FT_LIST_REFUSED") != NULL);
@@ -200,15 +204,25 @@ static batch_score run_suites(const char *const *suite) {
   return score;
 }
 
-Test(cli_node_tests, operators_match_the_outputs_that_onnx_expects, .timeout = 500) {
-  batch_score score = run_suites((const char *const[]){"node", "simple", NULL});
+static const char *const onnx_suites[] = {"node", "simple", NULL};
+static const char *const pytorch_suites[] = {"pytorch-converted", "pytorch-operator",
+                                             NULL};
+
+static void assert_score(batch_score score, uint32_t floor) {
   cr_assert_eq(score.failed, 0, "%u failed", score.failed);
-  cr_assert_geq(score.passed, 490, "only %u passed", score.passed);
+  cr_assert_geq(score.passed, floor, "only %u passed", score.passed);
+}
+
+Test(cli_node_tests, operators_match_the_outputs_that_onnx_expects, .timeout = 500) {
+  assert_score(run_suites(onnx_suites, false), 490);
 }
 
 Test(cli_node_tests, exported_pytorch_operators_match, .timeout = 500) {
-  batch_score score =
-      run_suites((const char *const[]){"pytorch-converted", "pytorch-operator", NULL});
-  cr_assert_eq(score.failed, 0, "%u failed", score.failed);
-  cr_assert_geq(score.passed, 105, "only %u passed", score.passed);
+  assert_score(run_suites(pytorch_suites, false), 105);
+}
+
+// The "expanded" tests are whole functions: what fuses is more than one operator.
+Test(cli_node_tests, both_match_when_everything_fuses_that_may, .timeout = 500) {
+  assert_score(run_suites(onnx_suites, true), 490);
+  assert_score(run_suites(pytorch_suites, true), 105);
 }

@@ -218,6 +218,40 @@ Test(daemon_session, the_served_plan_verifies_and_so_does_unfused_without_a_plan
   close_fixture(&f);
 }
 
+Test(daemon_session, inputs_come_from_ranges_and_files_and_unknown_names_are_refused,
+     .timeout = 120) {
+  fixture f = open_fixture("g.db", true);  // y = relu x
+  float data[37 * 50];
+  for (int i = 0; i < 37 * 50; i++) data[i] = (float)i - 900;
+  ft_input_range range = {"x", 5, 6};
+  ft_input_file file = {"x", {FT_F32, {2, {37, 50}}, data, sizeof data}};
+  ft_run_options options = {.range_count = 1, .range = &range};
+  ft_run_result result;
+  ft_error error;
+  cr_assert_eq(ft_session_run(&f.session, &f.model, &options, f.arena, &result, &error),
+               FT_OK, "%s", error.text);
+  cr_assert_eq(result.method, FT_VERIFY_NONE);
+  cr_assert_eq(result.output_count, 1);
+  for (int64_t i = 0; i < 37 * 50; i++) {
+    double y = ft_tensor_get_f64(&result.output[0], i);
+    cr_assert(y >= 5 && y < 6, "element %lld is %g", (long long)i, y);
+  }
+  options = (ft_run_options){.file_count = 1, .file = &file, .verify = true};
+  cr_assert_eq(ft_session_run(&f.session, &f.model, &options, f.arena, &result, &error),
+               FT_OK, "%s", error.text);
+  cr_assert(result.is_verified && result.kernel_count == 1 && result.dense_count == 1);
+  for (int64_t i = 0; i < 37 * 50; i++)
+    cr_assert_eq(ft_tensor_get_f64(&result.output[0], i), data[i] > 0 ? data[i] : 0);
+  file.tensor.shape.dim[1] = 25;
+  cr_assert_eq(ft_session_run(&f.session, &f.model, &options, f.arena, &result, &error),
+               FT_INVALID_ARGUMENT);
+  cr_assert(strstr(error.text, "'x' is f32 37x50"), "%s", error.text);
+  file.name = "z";
+  cr_assert_eq(ft_session_run(&f.session, &f.model, &options, f.arena, &result, &error),
+               FT_INVALID_ARGUMENT);
+  close_fixture(&f);
+}
+
 Test(daemon_session, query_before_tune_says_that_nothing_is_there) {
   fixture f = open_fixture("f.db", false);
   ft_answer answer;
