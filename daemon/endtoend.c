@@ -5,6 +5,7 @@
 
 #include "core/file.h"
 #include "core/log.h"
+#include "daemon/execute.h"
 #include "measure/check.h"
 #include "measure/statistics.h"
 

@@ -16,6 +16,14 @@ static ft_status keep_all(ft_program *program, ft_arena *arena, ft_error *error)
   return FT_OK;
 }
 
+uint64_t ft_plan_limit_ns(const ft_plan *plan) {
+  static const double default_ns = 10e9, ns_per_term = 20;
+  double terms = 0;
+  for (uint32_t i = 0; i < plan->group_count; i++) terms += plan->group[i].workload.flops;
+  double limit_ns = default_ns + ns_per_term * terms;
+  return limit_ns < 1e18 ? (uint64_t)limit_ns : (uint64_t)1e18;
+}
+
 ft_status ft_plan_execute(ft_session *s, const ft_plan *plan, const ft_module *module,
                           const ft_tensor *input, bool keep_intermediates,
                           ft_arena *arena, ft_execution *out, ft_error *error) {
@@ -26,9 +34,13 @@ ft_status ft_plan_execute(ft_session *s, const ft_plan *plan, const ft_module *m
   void **data = FT_NEW_ARRAY(arena, void *, program->buffer_count);
   out->bytes = FT_NEW_ARRAY(arena, const void *, program->buffer_count);
   FT_OOM_IF(!data || !out->bytes, error);
+  ft_cpu_runner_limit_checks(s->runner, ft_plan_limit_ns(plan));
+  ft_status status = FT_OK;
   if (program->step_count > 0)
-    FT_TRY(ft_cpu_runner_run(s->runner, program, arena, data, &out->outcome, out->failure,
-                             error));
+    status = ft_cpu_runner_run(s->runner, program, arena, data, &out->outcome,
+                               out->failure, error);
+  ft_cpu_runner_limit_checks(s->runner, 0);
+  FT_TRY(status);
   uint32_t position = 0;
   for (uint32_t b = 0; b < program->buffer_count; b++) {
     const ft_program_buffer *buffer = &program->buffer[b];

@@ -13,9 +13,14 @@ typedef struct ft_execution {
   const void **bytes;
 } ft_execution;
 
-// Runs |plan| once in the worker. module[i] implements group i, input[i] is the graph's
-// input i. |keep_intermediates|: what kernels hand to each other is kept too (each in a
-// buffer of its own, so it takes the sum of their sizes). *out in |arena|.
+// How long one checked run of |plan| may take before it counts as hung: the default, and
+// what its terms take at a slow kernel's pace on a busy machine.
+uint64_t ft_plan_limit_ns(const ft_plan *plan);
+
+// Runs |plan| once in the worker, at most ft_plan_limit_ns. module[i] implements group i,
+// input[i] is the graph's input i. |keep_intermediates|: what kernels hand to each other
+// is kept too (each in a buffer of its own, so it takes the sum of their sizes). *out in
+// |arena|.
 FT_MUST_CHECK ft_status ft_plan_execute(ft_session *session, const ft_plan *plan,
                                         const ft_module *module, const ft_tensor *input,
                                         bool keep_intermediates, ft_arena *arena,

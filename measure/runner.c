@@ -62,6 +62,10 @@ ft_status ft_cpu_runner_create(const ft_runner_options *options, const ft_target
   return FT_OK;
 }
 
+void ft_cpu_runner_limit_checks(ft_cpu_runner *runner, uint64_t check_limit_ns) {
+  runner->options.check_limit_ns = check_limit_ns ? check_limit_ns : default_check_ns;
+}
+
 void ft_cpu_runner_limit_trials(ft_cpu_runner *runner, uint64_t trial_limit_ns,
                                 uint32_t max_samples) {
   runner->options.trial_limit_ns = trial_limit_ns ? trial_limit_ns : default_trial_ns;
