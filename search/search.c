@@ -297,9 +297,29 @@ static ft_status confirm(ft_run *run, ft_error *error) {
   }
 }
 
-static const char *reason_to_stop(const ft_run *run) {
-  if (!ft_tuning_has_work(&run->catalog)) return "complete";
-  return ft_budget_stop(&run->budget, ft_clock_ns());
+// Without the baseline there is nothing to serve: its groups get a first look whatever
+// the time.
+static ft_status owes_baseline(ft_run *run, bool *out, ft_error *error) {
+  const ft_division *unfused = &run->contender[FT_STRATEGY_unfused].best;
+  *out = false;
+  for (uint32_t i = 0; i < unfused->count && !*out; i++) {
+    uint32_t group;
+    FT_TRY(ft_catalog_judge(&run->catalog, unfused->set[i], &group, NULL, error));
+    const ft_catalog_group *g = &run->catalog.group[group];
+    *out = g->tried == 0 && !ft_catalog_is_spent(g);
+  }
+  return FT_OK;
+}
+
+// *out is NULL to go on.
+static ft_status reason_to_stop(ft_run *run, const char **out, ft_error *error) {
+  *out = ft_tuning_has_work(&run->catalog) ? ft_budget_stop(&run->budget, ft_clock_ns())
+                                           : "complete";
+  if (!*out || strcmp(*out, "time") != 0) return FT_OK;
+  bool owes;
+  FT_TRY(owes_baseline(run, &owes, error));
+  if (owes) *out = NULL;
+  return FT_OK;
 }
 
 // ---- the loop ------------------------------------------------------------------
@@ -309,7 +329,9 @@ static ft_status search(ft_run *run, ft_search_result *out, ft_error *error) {
   FT_TRY(solve(run, error));
   tell(run, "groups");
   ft_status status = FT_OK;
-  while (status == FT_OK && !(run->stop_reason = reason_to_stop(run))) {
+  while (status == FT_OK) {
+    FT_TRY(reason_to_stop(run, &run->stop_reason, error));
+    if (run->stop_reason) break;
     status = measure(run, error);
     if (status != FT_OK && status != FT_INTERRUPTED) return status;
     FT_TRY(solve(run, error));

@@ -89,9 +89,10 @@ typedef struct ft_search_result {
 // Result in |arena|. Errors: INVALID_ARGUMENT when a primitive has no tactic at all (the
 // text lists them, as far as it holds); what the runner returns; FT_INTERRUPTED: *out is
 // filled as far as known. When the budget ends early, unmeasured groups cost infinity,
-// but the groups of the unfused, primitive and greedy partitions are always measured
-// first. A group counts as measured, for bound_ns, once a schedule of it worked or all
-// have failed; until then the bound takes it as free. bound_ns and gap of an incomplete
+// but the groups of the unfused, primitive and greedy partitions are measured first, and
+// those of unfused get their first look whatever the time (not whatever |max_trials|). A
+// group counts as measured, for bound_ns, once a schedule of it worked or all have
+// failed; until then the bound takes it as free. bound_ns and gap of an incomplete
 // "ideals" partition: the gap is 1.
 FT_MUST_CHECK ft_status ft_search_run(const ft_graph *graph, const ft_target *target,
                                       const ft_builder *builder, const ft_runner *runner,

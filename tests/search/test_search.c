@@ -465,7 +465,7 @@ static void count_calls(void *ctx, const ft_search_progress *p) {
   (*calls)++;
 }
 
-Test(search_search, a_time_that_is_over_at_once_leaves_everything_unmeasured) {
+Test(search_search, the_unfused_partition_is_measured_whatever_the_time) {
   uint32_t calls = 0;
   fake f = {0};
   ft_search_options options = {
@@ -475,10 +475,10 @@ Test(search_search, a_time_that_is_over_at_once_leaves_everything_unmeasured) {
   search_ok(&f, graph, &options, arena, &r);
   check_result(graph, &r);
   cr_assert_str_eq(r.stop_reason, "time");
-  cr_assert_eq(r.trials, 0);
-  cr_assert_eq(r.gap, 1);
-  cr_assert_eq(r.group[0].trial.outcome, FT_OUTCOME_PENDING);
-  cr_assert_eq(calls, 1);
+  cr_assert_gt(r.trials, 0);
+  cr_assert_gt(calls, 1);
+  cr_assert(ft_search_find(&r, "unfused")->is_complete);
+  cr_assert(ft_search_find(&r, "ideals")->is_complete);
 }
 
 // ---- the same again ------------------------------------------------------------
