@@ -5,16 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "graph/trial.h"
 
-enum { PROBE_STEPS = 4000, PROBE_RUNS = 3, STAT_BYTES = 1 << 16 };
+enum { PROBE_STEPS = 4000, PROBE_RUNS = 3, STAT_BYTES = 1 << 16, LOST_SHARE = 50 };
 static const uint64_t window_ns = 200000000, least_foreign_ns = 30000000;
 
 typedef struct thread_note {
-  _Alignas(64) long before, after;
+  _Alignas(64) long switches;  // involuntary, so far
+  uint64_t wall_ns, cpu_ns;
+  bool was_preempted;
 } thread_note;
 
 struct ft_noise {
@@ -65,17 +68,29 @@ static long involuntary_switches(void) {
   return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
+static uint64_t thread_cpu_ns(void) {
+  struct timespec t;
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) return 0;
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 void ft_noise_before(ft_noise *noise, uint32_t thread) {
-  noise->note[thread].before = involuntary_switches();
+  thread_note *n = &noise->note[thread];
+  *n = (thread_note){.switches = involuntary_switches(), .cpu_ns = thread_cpu_ns()};
+  n->wall_ns = ft_clock_ns();
 }
 
 void ft_noise_after(ft_noise *noise, uint32_t thread) {
-  noise->note[thread].after = involuntary_switches();
+  thread_note *n = &noise->note[thread];
+  uint64_t wall_ns = ft_clock_ns() - n->wall_ns, cpu_ns = thread_cpu_ns() - n->cpu_ns;
+  uint64_t lost_ns = wall_ns > cpu_ns ? wall_ns - cpu_ns : 0;
+  n->was_preempted =
+      involuntary_switches() != n->switches && lost_ns > wall_ns / LOST_SHARE;
 }
 
 bool ft_noise_was_preempted(const ft_noise *noise, uint32_t threads) {
   for (uint32_t t = 0; t < threads; t++)
-    if (noise->note[t].after != noise->note[t].before) return true;
+    if (noise->note[t].was_preempted) return true;
   return false;
 }
 
@@ -98,7 +113,7 @@ bool ft_noise_is_drifting(ft_noise *noise) {
   }
   if (noise->probe_best_ns == 0 || best < noise->probe_best_ns)
     noise->probe_best_ns = best;
-  return best > noise->probe_best_ns + noise->probe_best_ns / 10;
+  return best > noise->probe_best_ns + noise->probe_best_ns / 4;
 }
 
 // "cpu3 user nice system idle iowait irq softirq steal ...": all but idle and iowait.

@@ -1,8 +1,11 @@
 // noise - what disturbed a sample: preemption, a slower clock, other processes.
 //
-// PREEMPTED  ru_nivcsw of a thread that ran the sample grew during it.
-// DRIFT      a fixed chain of arithmetic, run before the sample, took over 10 % longer
-//            than the fastest of this series: the clock is lower, or stolen.
+// PREEMPTED  ru_nivcsw of a thread that ran the sample grew during it, and the thread was
+//            off its cpu for over 2 % of the sample: a timer tick in a sample of 40 ms
+//            changes nothing, and there is nearly always one.
+// DRIFT      a fixed chain of arithmetic, run before the sample, took over 25 % longer
+//            than the fastest of this series: the clock is lower, or stolen. Turbo steps
+//            differ by up to 20 %.
 // FOREIGN    other processes used over a quarter of one of our cpus in the window around
 //            the sample (/proc/stat less our own time; windows of 200 ms, because its
 //            clock ticks every 10 ms).

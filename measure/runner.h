@@ -8,7 +8,8 @@
 //     budget); they are kept, flagged.
 //  4. Cold by default: before each sample every cache level the kernel could profit from
 //     is displaced by reading a clean buffer of ft_runner_options.flush_bytes.
-//  5. A sample during which a pool thread was preempted is flagged and leaves the median.
+//  5. A sample in which a pool thread was off its cpu for over 2 % is flagged and leaves
+//     the median (measure/noise.h).
 //  6. Samples are taken until the 95 % interval of the median is within +-2 %, or the
 //     sample or time limit is met; a candidate whose low end is above |beaten_ns| stops
 //     early as BEATEN.
