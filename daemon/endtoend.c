@@ -183,8 +183,11 @@ static ft_status contender_check(ft_session *s, ft_contender *c, const ft_group 
     ft_comparison comparison;
     FT_TRY(outputs_in_order(c, group, data, arena, &ordered, error));
     FT_TRY(check->compare(check->ctx, ordered, &comparison, worst, error));
+    double drift = ft_comparison_drift(&comparison);
     if (comparison.max_ratio > 1)
       absence = ft_arena_printf(arena, "wrong result: %s", worst);
+    else if (!(drift <= FT_DRIFT_LIMIT))
+      absence = ft_arena_printf(arena, "wrong result: off by %.2g of the RMS", drift);
   }
   if (absence) {
     c->is_present = false;

@@ -125,10 +125,6 @@ static void judge(running *r, ft_verified *out, const char *name,
   if (!(comparison->max_ratio <= 1)) r->result->is_verified = false;
 }
 
-// Through many layers the error bound of single elements can say nothing; then the whole
-// output must still be the reference's but for this much of its RMS.
-static const double drift_limit = 0.01;
-
 static ft_status compare_dense(running *r, ft_error *error) {
   const ft_graph *graph = r->graph;
   ft_reference *reference = FT_NEW_ARRAY(r->arena, ft_reference, graph->output_count);
@@ -140,7 +136,7 @@ static ft_status compare_dense(running *r, ft_error *error) {
     ft_comparison_init(&comparison);
     ft_compare_tensor(&r->result->output[k], &reference[k], &comparison);
     judge(r, &list[k], graph->output[k].name, &comparison);
-    if (!(ft_comparison_drift(&comparison) <= drift_limit))
+    if (!(ft_comparison_drift(&comparison) <= FT_DRIFT_LIMIT))
       r->result->is_verified = false;
   }
   r->result->dense = list;

@@ -69,6 +69,10 @@ typedef struct ft_comparison {
   int64_t finite;
 } ft_comparison;
 
+// Through many layers the error bound of single elements can say nothing; then the whole
+// output must still be the reference's but for this much of its RMS.
+#define FT_DRIFT_LIMIT 0.01
+
 // The largest error of the uncertain elements, in units of the RMS of what was expected;
 // 0 when there are none.
 double ft_comparison_drift(const ft_comparison *comparison);
