@@ -9,6 +9,7 @@ typedef struct finding {
   const char *name;
   bool is_ok;
   char text[400];
+  double copy_bytes_per_s;  // read and written; 0: not measured
 } finding;
 
 static void check_store(ft_session *s, finding *out) {
@@ -35,12 +36,12 @@ static void check_cache(ft_session *s, finding *out) {
 
 static void check_worker(ft_session *s, finding *out) {
   ft_error error;
-  double bytes_per_s = 0;
+  double *rate = &out->copy_bytes_per_s;
   out->name = "worker";
-  out->is_ok = ft_cpu_runner_copy_ceiling(s->runner, &bytes_per_s, &error) == FT_OK;
+  out->is_ok = ft_cpu_runner_copy_ceiling(s->runner, rate, &error) == FT_OK;
   if (out->is_ok)
     snprintf(out->text, sizeof out->text, "starts; copies %.1f GB/s with %u threads",
-             bytes_per_s * 1e-9, s->target.threads);
+             *rate * 1e-9, s->target.threads);
   else
     snprintf(out->text, sizeof out->text, "%.390s", error.text);
 }
@@ -62,6 +63,14 @@ static void check_huge_pages(ft_session *s, finding *out) {
   snprintf(out->text, sizeof out->text, "%.390s", s->target.power_class);
 }
 
+static json_t *finding_json(const finding *f) {
+  json_t *o =
+      json_pack("{s:s, s:b, s:s}", "name", f->name, "ok", (int)f->is_ok, "text", f->text);
+  if (o && f->copy_bytes_per_s > 0)
+    json_object_set_new(o, "copy_bytes_per_s", json_real(f->copy_bytes_per_s));
+  return o;
+}
+
 static int report(const ft_cli_options *options, const ft_session *s,
                   const finding *found, int count) {
   json_t *list = json_array();
@@ -71,8 +80,7 @@ static int report(const ft_cli_options *options, const ft_session *s,
     if (!options->json)
       printf("  %-4s %-10s %s\n", found[i].is_ok ? "ok" : "BAD", found[i].name,
              found[i].text);
-    json_array_append_new(list, json_pack("{s:s, s:b, s:s}", "name", found[i].name, "ok",
-                                          (int)found[i].is_ok, "text", found[i].text));
+    json_array_append_new(list, finding_json(&found[i]));
   }
   if (!options->json) {
     json_decref(list);
@@ -90,7 +98,7 @@ static int examine(ft_cli_context *c) {
   static void (*const checks[])(ft_session *, finding *) = {
       check_compilers, check_store, check_cache, check_worker, check_huge_pages};
   enum { COUNT = sizeof checks / sizeof *checks };
-  finding found[COUNT];
+  finding found[COUNT] = {0};
   if (!c->options.json)
     printf("target %s: %s, %u threads, %s\n", c->session.target.name,
            c->session.target.device, c->session.target.threads, c->session.target.isa);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a fresh clone to three tuned plans: installs what is missing, builds, tunes the
+# From a fresh clone to three tuned plans: installs what is missing, builds, tunes three
 # models of examples/, and explains one plan. Under 5 minutes on two cores.
 #
 #   FUSETUNE_TIME   budget of each model, default 20s

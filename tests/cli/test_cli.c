@@ -189,3 +189,21 @@ Test(cli, a_json_graph_is_a_model_by_its_first_byte) {
   cr_assert(strstr(c.out, "1 operators of 1") && strstr(c.out, "relu"), "%s", c.out);
   test_command_free(&c);
 }
+
+Test(cli, doctor_says_the_copy_rate_as_a_number, .timeout = 120) {
+  test_command c = fusetune("doctor", "--json", NULL, NULL);
+  cr_assert_eq(c.exit_code, 0, "%s%s", c.out, c.err);
+  json_t *o = json_loads(c.out, 0, NULL), *finding;
+  size_t i, seen = 0;
+  json_array_foreach(json_object_get(o, "findings"), i, finding) {
+    json_t *rate = json_object_get(finding, "copy_bytes_per_s");
+    bool is_worker =
+        strcmp(json_string_value(json_object_get(finding, "name")), "worker") == 0;
+    cr_assert_eq(rate != NULL, is_worker, "%s", c.out);
+    if (is_worker) cr_assert_gt(json_real_value(rate), 0, "%s", c.out);
+    seen += is_worker;
+  }
+  cr_assert_eq(seen, 1, "%s", c.out);
+  json_decref(o);
+  test_command_free(&c);
+}
