@@ -1,8 +1,8 @@
 // arena - things that die together.
 //
-// Lifetimes are arenas: request (freed with the reply), generation (reset each
-// search step), trial (reset after the record is stored). Thread-compatible: one
-// thread at a time.
+// Lifetimes are arenas: request (until the answer is printed), workload (until the next
+// one's turn), generation (one batch of candidates); ARCHITECTURE.md has the table.
+// Thread-compatible: one thread at a time.
 #ifndef FT_CORE_ARENA_H
 #define FT_CORE_ARENA_H
 

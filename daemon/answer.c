@@ -1,56 +1,5 @@
 // Answers as JSON: what `--json` prints for tune, query and explain.
-#include <math.h>
-#include <string.h>
-
 #include "daemon/session.h"
-
-static json_t *number_or_null(int64_t value) {
-  return value < 0 ? json_null() : json_integer((json_int_t)value);
-}
-
-static json_t *real_or_null(double value) {
-  return value >= 0 && isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *primitives_json(const ft_plan_group *g) {
-  const ft_graph *graph = g->workload.group.graph;
-  json_t *list = json_array();
-  for (uint32_t i = 0; i < g->workload.group.primitive_count; i++) {
-    uint32_t id = g->workload.group.primitive[i];
-    const ft_primitive *p = &graph->primitive[id];
-    json_array_append_new(list, json_pack("{s:I, s:s, s:s}", "id", (json_int_t)id, "op",
-                                          ft_op_describe(p->op)->name, "node",
-                                          graph->operator_[p->op_index].name));
-  }
-  return list;
-}
-
-static json_t *schedule_object(const ft_schedule *schedule) {
-  json_t *o = json_object();
-  for (uint32_t i = 0; i < schedule->count; i++) {
-    const ft_knob *k = &schedule->knob[i];
-    json_object_set_new(o, k->name,
-                        k->text ? json_string(k->text) : json_integer(k->value));
-  }
-  return o;
-}
-
-static json_t *resources_json(const ft_static_facts *f) {
-  return json_pack("{s:o, s:o, s:o, s:o, s:o}", "registers", number_or_null(f->registers),
-                   "spill_bytes", number_or_null(f->spill_store_bytes), "stack_bytes",
-                   number_or_null(f->stack_bytes), "shared_bytes",
-                   number_or_null(f->shared_bytes), "occupancy",
-                   real_or_null(f->occupancy));
-}
-
-static json_t *group_json(const ft_plan_group *g) {
-  return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:n, s:s}", "primitives",
-                   primitives_json(g), "tactic", g->tactic, "schedule",
-                   schedule_object(&g->schedule), "time", ft_time_json(&g->time),
-                   "predicted_ns", real_or_null(g->predicted_ns), "roofline_ns",
-                   real_or_null(g->roofline_ns), "resources", resources_json(&g->facts),
-                   "counters", "counters_absent", "hardware counters are not read yet");
-}
 
 static json_t *refusals_json(const ft_answer *a) {
   json_t *list = json_array();
@@ -98,10 +47,10 @@ json_t *ft_answer_json(const ft_answer *a) {
   ft_hash_text(&p->hash, id);
   json_t *groups = json_array();
   for (uint32_t i = 0; i < p->group_count; i++)
-    json_array_append_new(groups, group_json(&p->group[i]));
+    json_array_append_new(groups, ft_plan_group_json(p, i));
   json_t *o = json_pack(
       "{s:s, s:s, s:s, s:s, s:[], s:s, s:s, s:I, s:I, s:I, s:i, s:b, s:I, s:o}", "model",
-      a->model, "target", p->target->name, "status", "measured", "match", a->match,
+      a->model, "target", p->target->name, "status", ft_plan_status(p), "match", a->match,
       "differs", "plan_id", id, "strategy", p->strategy, "operators",
       (json_int_t)a->graph->live_operators, "kernels", (json_int_t)p->group_count,
       "primitives", (json_int_t)a->graph->primitive_count, "window", (int)p->window,

@@ -75,6 +75,8 @@ static ft_status contender_make(ft_session *s, const ft_search_result *search,
   FT_TRY(ft_plan_make(&partition->partition, partition->workload, &s->target, arena, plan,
                       error));
   plan->strategy = partition->strategy;
+  plan->window = search->window;
+  plan->span = search->span;
   plan->window_saturated = search->window_saturated;
   plan->times.additive_ns = partition->additive_ns;
   plan->times.bound_ns = fmin(search->bound_ns, partition->additive_ns);
@@ -91,10 +93,8 @@ static ft_status contender_make(ft_session *s, const ft_search_result *search,
 }
 
 ft_status ft_contenders_make(ft_session *s, const ft_search_result *search,
-                             const ft_graph *graph, const ft_tensor *input,
-                             ft_arena *arena, ft_contender out[FT_PLAN_KINDS],
-                             ft_error *error) {
-  (void)graph;
+                             const ft_tensor *input, ft_arena *arena,
+                             ft_contender out[FT_PLAN_KINDS], ft_error *error) {
   for (int kind = 0; kind < FT_PLAN_KINDS; kind++) {
     ft_contender *c = &out[kind];
     memset(c, 0, sizeof *c);

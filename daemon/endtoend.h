@@ -30,8 +30,7 @@ FT_MUST_CHECK ft_status ft_plan_build(ft_session *session, ft_plan *plan, bool a
 // The contenders from a search's partitions, with programs over |input|; kernels packed.
 FT_MUST_CHECK ft_status ft_contenders_make(ft_session *session,
                                            const ft_search_result *search,
-                                           const ft_graph *graph, const ft_tensor *input,
-                                           ft_arena *arena,
+                                           const ft_tensor *input, ft_arena *arena,
                                            ft_contender out[FT_PLAN_KINDS],
                                            ft_error *error);
 

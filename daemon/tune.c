@@ -97,8 +97,7 @@ static ft_status compare(tuning *t, ft_error *error) {
   ft_tensor *input = FT_NEW_ARRAY(t->arena, ft_tensor, graph->input_count);
   FT_OOM_IF(!input, error);
   FT_TRY(ft_graph_random_inputs(graph, t->options.seed, t->arena, input, error));
-  FT_TRY(ft_contenders_make(t->session, t->search, graph, input, t->arena, t->contender,
-                            error));
+  FT_TRY(ft_contenders_make(t->session, t->search, input, t->arena, t->contender, error));
   FT_TRY(ft_contenders_check(t->session, graph, input, t->options.seed, t->arena,
                              t->contender, error));
   uint64_t limit = left_ns(t);

@@ -105,6 +105,8 @@ FT_MUST_CHECK ft_status ft_plan_parse(const char *json, const ft_graph *graph,
                                       const ft_target *target, ft_arena *arena,
                                       ft_plan *out, ft_error *error);
 
+// One member of the plan's "groups" (new reference), NULL when out of memory.
+json_t *ft_plan_group_json(const ft_plan *plan, uint32_t index);
 // A time as {"high_ns":..,"low_ns":..,"median_ns":..,"samples":..}, or {} when unknown.
 json_t *ft_time_json(const ft_time *time);
 // Canonical text (sorted keys, compact) of |json| in |arena|; NULL when out of memory.

@@ -280,7 +280,7 @@ static json_t *joined(json_t *object, json_t *more) {
   return NULL;
 }
 
-static json_t *group_json(const ft_plan *plan, uint32_t index) {
+json_t *ft_plan_group_json(const ft_plan *plan, uint32_t index) {
   const ft_plan_group *g = &plan->group[index];
   json_t *head = json_pack("{s:i,s:o,s:o,s:o,s:s,s:o}", "position", (int)index,
                            "workload", hash_json(&g->workload.hash), "depends",
@@ -309,7 +309,7 @@ static json_t *content_json(const ft_plan *plan) {
       items_json(plan, plan->buffer_count, buffer_json), "inputs",
       items_json(plan, plan->graph->input_count, input_json), "outputs",
       items_json(plan, plan->graph->output_count, output_json), "groups",
-      items_json(plan, plan->group_count, group_json));
+      items_json(plan, plan->group_count, ft_plan_group_json));
   return joined(identity_json(plan), body);
 }
 

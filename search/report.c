@@ -126,6 +126,7 @@ ft_status ft_run_report(ft_run *run, ft_search_result *out, ft_error *error) {
   const ft_division *best = &run->contender[FT_STRATEGY_ideals].best;
   *out = (ft_search_result){.partition_count = FT_STRATEGY_COUNT,
                             .window_saturated = is_saturated(run, best),
+                            .window = run->land.window,
                             .span = run->land.span,
                             .is_cut = run->lattice.is_cut,
                             .legal_groups = run->catalog.legal_sets,

@@ -80,8 +80,9 @@ typedef struct ft_search_result {
   // The "ideals" partition has a group as large as the window or the span, and not the
   // whole graph: a larger one might do better.
   bool window_saturated;
-  uint32_t span;  // used: less than asked for on very wide graphs
-  bool is_cut;    // some sets were left out (search/lattice.h says when)
+  uint32_t window;  // used: the default when none was asked for
+  uint32_t span;    // used: less than asked for on very wide graphs
+  bool is_cut;      // some sets were left out (search/lattice.h says when)
   uint32_t legal_groups, ideals, transitions, trials;
   const char *stop_reason;  // "complete", "time", "trials", "interrupted"
 } ft_search_result;

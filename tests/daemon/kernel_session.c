@@ -119,6 +119,9 @@ Test(daemon_session, a_rerun_measures_nothing_and_query_answers_the_same_bytes,
   cr_assert_str_eq(first.search->stop_reason, "complete");
   cr_assert_gt(first.new_trials, 0);
   cr_assert_eq(first.plan->times.gap, 0);
+  cr_assert_eq(first.plan->window, 16, "the plan says a window of %u",
+               first.plan->window);
+  cr_assert_gt(first.plan->span, 0);
   ft_answer again = tune(&f, &short_run);
   cr_assert_eq(again.new_trials, 0, "%u trials ran again", again.new_trials);
 
