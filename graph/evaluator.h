@@ -60,9 +60,22 @@ typedef struct ft_runner {
 // ---- predictor: what a candidate may cost ---------------------------------------------
 typedef struct ft_predictor {
   void *self;
-  // Predicted ns of each, finite and > 0, and a lower bound that holds (0 = none known).
+
+  // Predicted ns of each, finite and > 0.
   ft_status (*predict)(void *self, const ft_candidate *candidate, uint32_t count,
-                       double *out_ns, double *out_bound_ns, ft_error *error);
+                       double *out_ns, ft_error *error);
+
+  // A time that no kernel for |workload| can beat on this target (cold caches, launch
+  // included), by ceilings measured on it; 0: none known. Pure between two
+  // contradictions; a few microseconds.
+  double (*bound_ns)(void *self, const ft_workload *workload);
+
+  // |trial| of |candidate| worked, and is faster than |bound_ns| said possible: either
+  // its time is wrong or a ceiling was. Keeps the evidence and raises the ceiling, so
+  // that from now on bound_ns of its workload is at most its median; bounds of others
+  // may fall too, none rises.
+  ft_status (*contradict)(void *self, const ft_candidate *candidate,
+                          const ft_trial *trial, double bound_ns, ft_error *error);
 } ft_predictor;
 
 #endif

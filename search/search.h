@@ -31,6 +31,9 @@ typedef struct ft_search_options {
   // (not counted as trials), until every one was: the last fifth of |limit_ns| is kept
   // for it. When that is over, only the answer's own groups still are.
   bool confirm;
+  // Bounds of groups that were not measured yet; NULL: 0 for all. Borrowed.
+  const ft_predictor *predictor;
+  double until_gap;  // stop once the gap is at most this (0.02 = 2 %)
   void (*progress)(void *ctx, const ft_search_progress *progress);
   void *progress_ctx;
 } ft_search_options;
@@ -39,12 +42,13 @@ typedef struct ft_search_options {
 typedef struct ft_searched_group {
   ft_workload workload;  // canonical; its group is the first instance
   uint32_t instances;
-  bool is_measured;   // at least one candidate ended OK
-  ft_candidate best;  // valid when is_measured
-  ft_trial trial;     // of best; else the last failure, PENDING when untried
-  double cost_ns;     // best median, not confirmed; infinite when nothing works
-  uint32_t trials;    // candidates measured
-  uint32_t space;     // candidates in the space; 0 while none was asked for
+  bool is_measured;    // at least one candidate ended OK
+  ft_candidate best;   // valid when is_measured
+  ft_trial trial;      // of best; else the last failure, PENDING when untried
+  double cost_ns;      // best median, not confirmed; infinite when nothing works
+  uint32_t trials;     // candidates measured
+  uint32_t space;      // candidates in the space; 0 while none was asked for
+  double roofline_ns;  // the predictor's bound at the end; 0: none known
 } ft_searched_group;
 
 typedef struct ft_searched_partition {
