@@ -6,8 +6,8 @@ enum { MAX_WANTED = 1024, PANEL = 64 };
 
 // ---- an emitter ---------------------------------------------------------------------
 
-static ft_status open_emitter(const ft_workload *workload, ft_arena *arena,
-                              ft_loop_emitter **out, ft_error *error) {
+ft_status ft_loop_open(const ft_workload *workload, ft_arena *arena,
+                       ft_loop_emitter **out, ft_error *error) {
   const ft_group *group = &workload->group;
   ft_loop_emitter *e = FT_NEW(arena, ft_loop_emitter);
   FT_OOM_IF(!e, error);
@@ -98,7 +98,7 @@ static void compute_wanted(ft_loop_emitter *e, const wanted *w) {
   }
 }
 
-static uint32_t output_buffer(ft_loop_emitter *e, uint32_t output) {
+uint32_t ft_loop_output(ft_loop_emitter *e, uint32_t output) {
   uint32_t at = e->group->input_count + output;
   const ft_value *v = &e->graph->value[e->group->output[output]];
   if (!e->buffer[at])
@@ -129,7 +129,7 @@ static void store_outputs(ft_loop_emitter *e, const ft_loop_section *section,
     for (uint32_t r = 0; r < count && !e->kir->failed; r++) {
       ft_kir_id value = ft_loop_value(e, e->group->output[o], place[r]);
       if (e->kir->failed) return;
-      ft_kir_store(e->kir, ft_loop_here(e), output_buffer(e, o),
+      ft_kir_store(e->kir, ft_loop_here(e), ft_loop_output(e, o),
                    ft_loop_spread(e, value, e->lanes), ft_loop_index(e, place[r]->linear),
                    1, FT_KIR_CACHED);
     }
@@ -282,7 +282,7 @@ static ft_status try_section(const ft_workload *workload, ft_loop_section *s,
   *works = true;
   for (uint32_t i = 0; i + 1 < s->cuts && *works;) {
     ft_loop_emitter *e;
-    FT_TRY(open_emitter(workload, arena, &e, error));
+    FT_TRY(ft_loop_open(workload, arena, &e, error));
     s->is_rim[i] = false;
     e->across = choice->across ? (uint16_t)choice->vector : 0;
     verdict v = try_segment(e, s, choice->vector, i);
@@ -457,7 +457,7 @@ static void build_sections(ft_loop_emitter *e, const ft_loop *loop, uint32_t i,
 ft_status ft_loop_build(const ft_loop *loop, ft_arena *arena, ft_kir **out,
                         ft_error *error) {
   ft_loop_emitter *e;
-  FT_TRY(open_emitter(loop->workload, arena, &e, error));
+  FT_TRY(ft_loop_open(loop->workload, arena, &e, error));
   e->across = loop->choice.across ? (uint16_t)loop->choice.vector : 0;
   ft_kir_stmt *grid =
       ft_kir_for(e->kir, FT_KIR_GRID, number(e, 0), number(e, loop->grid), number(e, 1));
