@@ -489,7 +489,7 @@ static ft_status choose_segment(ft_contract *c, ft_arena *arena, const char **re
 
 static ft_status choose_k_segment(ft_contract *c, ft_arena *arena, ft_error *error) {
   for (uint32_t lanes = c->choice.vector; lanes > 1; lanes /= 2) {
-    if (lanes > c->k) continue;
+    if (lanes > c->choice.kc) continue;  // the first step must hold one
     c->k_lanes = lanes;
     for (c->k_segment = c->k; c->k_segment;
          c->k_segment = next_segment(&c->workload->group, c->k, c->k_segment)) {

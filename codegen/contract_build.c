@@ -178,6 +178,21 @@ static ft_kir_id load_a(tile *t, int64_t row, ft_kir_id k) {
   return ft_loop_spread(e, element, (uint16_t)m->c->choice.vector);
 }
 
+// The place of vector |vector| of the tile in row |k| of B. Vectors at one place would be
+// taken for one value, so those of one segment share an inner index.
+static const ft_place *vector_place(tile *t, int64_t vector, ft_kir_id k) {
+  ft_contract_emitter *m = t->m;
+  const ft_contract *c = m->c;
+  bool is_whole = c->segment == c->n;
+  m->e->lanes = (uint16_t)c->choice.vector;
+  ft_contract_split split =
+      ft_contract_vector(m, t->at[is_whole ? 0 : vector], c->n, c->segment);
+  if (is_whole)
+    split.rest = ft_affine_add(&m->e->places, split.rest,
+                               ft_affine_number(vector * c->choice.vector));
+  return ft_contract_b_place(m, ft_affine_of(&m->e->places, k), split);
+}
+
 static ft_kir_id load_b(tile *t, int64_t vector, ft_kir_id k) {
   ft_contract_emitter *m = t->m;
   ft_loop_emitter *e = m->e;
@@ -188,9 +203,7 @@ static ft_kir_id load_b(tile *t, int64_t vector, ft_kir_id k) {
     return ft_kir_load(e->kir, ft_loop_here(e), m->b, lanes,
                        ft_contract_packed_b(m, k, at), 1);
   }
-  e->lanes = lanes;
-  ft_contract_split split = ft_contract_vector(m, t->at[vector], m->c->n, m->c->segment);
-  const ft_place *place = ft_contract_b_place(m, ft_affine_of(&e->places, k), split);
+  const ft_place *place = vector_place(t, vector, k);
   ft_kir_id element = place ? ft_loop_value(e, m->c->operand[1], place) : 0;
   return ft_loop_spread(e, element, lanes);
 }
