@@ -1,0 +1,15 @@
+// random_group - graphs for every tactic, each from one number.
+#ifndef FT_TESTS_RANDOM_RANDOM_GROUP_H
+#define FT_TESTS_RANDOM_RANDOM_GROUP_H
+
+#include "graph/group.h"
+
+// Equal seeds give equal graphs, of at least one primitive, in |arena|. A seed falls into
+// one of the families of random_group.c: pointwise work, reductions in it, norms,
+// contractions, windows, or moved elements, each with other work around it.
+ft_graph *random_graph(uint64_t seed, ft_arena *arena);
+
+// One line per primitive, input and output of |group|, in |arena|.
+const char *group_text(const ft_group *group, ft_arena *arena);
+
+#endif
