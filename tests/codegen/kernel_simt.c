@@ -1,0 +1,180 @@
+// Kernels in GPU shape: right in the SIM print whatever the schedule.
+#include "codegen/nvrtc.h"
+#include "codegen/simt_nest.h"
+#include "graphs.h"
+#include "simming.h"
+
+enum { MOST_CASES = 256 };
+
+static const ft_simt_choice choices[] = {
+    {.threads = 32, .vector = 1, .unroll = 1},
+    {.threads = 128, .vector = 4, .unroll = 1},
+    {.threads = 64, .vector = 2, .unroll = 4},
+    {.threads = 128, .vector = 1, .unroll = 2, .blocks = 3},
+    {.threads = 256, .vector = 4, .unroll = 1, .streams = true},
+    {.threads = 32, .vector = 1, .unroll = 1, .row_threads = 32},
+    {.threads = 128, .vector = 4, .unroll = 1, .row_threads = 32},
+    {.threads = 128, .vector = 1, .unroll = 1, .row_threads = 128},
+    {.threads = 256, .vector = 2, .unroll = 1, .row_threads = 64},
+    {.threads = 64, .vector = 1, .unroll = 1, .row_threads = 8},
+    {.threads = 1024, .vector = 1, .unroll = 1, .row_threads = 1024},
+};
+enum { CHOICES = sizeof choices / sizeof *choices };
+
+typedef void sketcher(sketch *s);
+
+static void draw_chain(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(5, 64)), b = input(s, FT_F32, SHAPE(64));
+  uint32_t y = one(s, FT_OP_TANH, two(s, FT_OP_ADD, x, b));
+  output(s, two(s, FT_OP_MUL, one(s, FT_OP_EXP, y), one(s, FT_OP_SIGMOID, x)));
+  output(s, one(s, FT_OP_ERF, y));
+}
+static void draw_odd_chain(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(7, 131)), b = input(s, FT_F32, SHAPE(7, 1));
+  output(s, two(s, FT_OP_DIV, one(s, FT_OP_RELU, x), b));
+}
+static void draw_transpose(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(12, 20)), y = input(s, FT_F32, SHAPE(20, 12));
+  output(s, two(s, FT_OP_SUB, transpose(s, x), y));
+}
+static void draw_integers(sketch *s) {
+  uint32_t x = input(s, FT_I32, SHAPE(9, 16)), y = input(s, FT_I32, SHAPE(9, 16));
+  output(s, two(s, FT_OP_DIV, x, y));
+  output(s, two(s, FT_OP_LESS, x, y));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, x, 2));
+  output(s, reduce(s, FT_OP_REDUCE_MAX, y, 2));
+}
+static void draw_softmax(sketch *s) {
+  output(s, softmax(s, input(s, FT_F32, SHAPE(6, 200)), 1));
+}
+static void draw_softmax_columns(sketch *s) {
+  output(s, softmax(s, input(s, FT_F32, SHAPE(37, 24)), 0));
+}
+static void draw_layer_norm(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(33, 64)), r = input(s, FT_F32, SHAPE(33, 64));
+  uint32_t sum = two(s, FT_OP_ADD, x, r);
+  output(s, sum);
+  output(s, layer_norm(s, sum, input(s, FT_F32, SHAPE(64)), 1));
+}
+static void draw_all(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(13, 77));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, one(s, FT_OP_ABS, x), 3));
+  output(s, reduce(s, FT_OP_REDUCE_MIN, x, 3));
+}
+static void draw_long_row(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(2, 5000));
+  output(s, two(s, FT_OP_SUB, x, reduce(s, FT_OP_REDUCE_MAX, x, 2)));
+}
+static void draw_middle(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(4, 10, 12));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, x, 2));
+  output(s, reduce(s, FT_OP_REDUCE_PROD, x, 2));
+}
+static void draw_double(sketch *s) {
+  uint32_t x = input(s, FT_F64, SHAPE(8, 66));
+  output(s, two(s, FT_OP_MUL, x, reduce(s, FT_OP_REDUCE_SUM, x, 2)));
+}
+
+static const struct {
+  const char *name;
+  sketcher *draw;
+} drawings[] = {
+    {"chain", draw_chain},           {"odd chain", draw_odd_chain},
+    {"transpose", draw_transpose},   {"integers", draw_integers},
+    {"softmax", draw_softmax},       {"softmax of columns", draw_softmax_columns},
+    {"layer norm", draw_layer_norm}, {"all", draw_all},
+    {"long row", draw_long_row},     {"middle", draw_middle},
+    {"double", draw_double},
+};
+enum { DRAWINGS = sizeof drawings / sizeof *drawings };
+
+typedef struct bench {
+  sketch sketch[DRAWINGS];
+  ft_workload workload[DRAWINGS];
+  ft_group_ir *ir[DRAWINGS];
+} bench;
+
+static void open_bench(bench *b) {
+  for (uint32_t d = 0; d < DRAWINGS; d++) {
+    const char *reason;
+    ft_error error;
+    b->sketch[d] = sketch_open();
+    drawings[d].draw(&b->sketch[d]);
+    b->workload[d] = finish(&b->sketch[d]);
+    cr_assert_eq(
+        ft_group_ir_make(&b->workload[d], b->sketch[d].arena, &b->ir[d], &reason, &error),
+        FT_OK, "%s", error.text);
+    cr_assert(b->ir[d], "%s: %s", drawings[d].name, reason);
+  }
+}
+
+static void close_bench(bench *b) {
+  for (uint32_t d = 0; d < DRAWINGS; d++) sketch_close(&b->sketch[d]);
+}
+
+static ft_kir *build_one(const bench *b, uint32_t d, uint32_t c, const char **label) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_kir *kir;
+  ft_error error;
+  if (ft_simt_nest_refusal(b->ir[d], &choices[c], arena)) return NULL;
+  *label = ft_arena_printf(arena, "%s, choice %u", drawings[d].name, c);
+  cr_assert_eq(ft_simt_nest_build(b->ir[d], &choices[c], arena, &kir, &error), FT_OK,
+               "%s: %s", *label, error.text);
+  return kir;
+}
+
+Test(simt, every_schedule_of_every_drawing_is_right_in_sim) {
+  bench b;
+  simmed c[MOST_CASES] = {{0}};
+  uint32_t count = 0, per_choice[CHOICES] = {0};
+  open_bench(&b);
+  ft_arena *arena = b.sketch[0].arena;
+  for (uint32_t d = 0; d < DRAWINGS; d++)
+    for (uint32_t i = 0; i < CHOICES; i++) {
+      const char *label;
+      ft_kir *kir = build_one(&b, d, i, &label);
+      if (!kir) continue;
+      cr_assert_lt(count, MOST_CASES);
+      c[count] = (simmed){.workload = &b.workload[d], .label = label};
+      simmed_expect(&c[count], d + 1, b.sketch[d].arena);
+      simmed_print(&c[count], kir, count, arena);
+      per_choice[i]++;
+      count++;
+    }
+  for (uint32_t i = 0; i < CHOICES; i++) cr_assert_gt(per_choice[i], 0, "choice %u", i);
+  const char *folder = cache_make(arena);
+  void *library = simmed_build(c, count, folder, arena);
+  for (uint32_t i = 0; i < count; i++) simmed_check(&c[i], library, arena);
+  cache_remove(folder, arena);
+  close_bench(&b);
+}
+
+Test(simt, every_schedule_compiles_for_three_architectures) {
+  static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
+  bench b;
+  ft_nvrtc *nvrtc;
+  ft_error error;
+  if (ft_nvrtc_open(ft_allocator_system(), &nvrtc, &error) != FT_OK)
+    cr_skip_test("%s", error.text);
+  open_bench(&b);
+  for (uint32_t d = 0; d < DRAWINGS; d++)
+    for (uint32_t i = 0; i < CHOICES; i++) {
+      const char *label, *text;
+      ft_simt_launch launch;
+      ft_arena *arena = b.sketch[d].arena;
+      ft_kir *kir = build_one(&b, d, i, &label);
+      if (!kir) continue;
+      cr_assert_eq(ft_print_cuda(kir, "ft_kernel", 0, &text, &launch, &error), FT_OK,
+                   "%s", error.text);
+      ft_cubin cubin;
+      cr_assert_eq(ft_nvrtc_compile(nvrtc, text, "ft_kernel", archs[(d + i) % 3], arena,
+                                    &cubin, &error),
+                   FT_OK, "%s", error.text);
+      cr_assert_eq(cubin.outcome, FT_OUTCOME_OK, "%s: %s\n%s", label, cubin.log, text);
+      cr_assert_gt(cubin.facts.registers, 0);
+      cr_assert_eq(cubin.facts.shared_bytes >= (int64_t)launch.shared_bytes, true, "%s",
+                   label);
+    }
+  close_bench(&b);
+  ft_nvrtc_close(nvrtc);
+}
