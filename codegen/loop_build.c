@@ -6,8 +6,8 @@ enum { MAX_WANTED = 1024, PANEL = 64 };
 
 // ---- an emitter ---------------------------------------------------------------------
 
-static ft_status open_emitter(const ft_workload *workload, ft_arena *arena,
-                              ft_loop_emitter **out, ft_error *error) {
+ft_status ft_loop_open(const ft_workload *workload, ft_arena *arena,
+                       ft_loop_emitter **out, ft_error *error) {
   const ft_group *group = &workload->group;
   ft_loop_emitter *e = FT_NEW(arena, ft_loop_emitter);
   FT_OOM_IF(!e, error);
@@ -111,8 +111,7 @@ static int64_t elements_of(const ft_group *group, uint32_t output) {
   return ft_shape_elements(&group->graph->value[group->output[output]].shape);
 }
 
-// All outputs of |section| at the |count| places.
-static void store_outputs(ft_loop_emitter *e, const ft_loop_section *section,
+void ft_loop_store(ft_loop_emitter *e, const ft_loop_section *section,
                           const ft_place *const *place, uint32_t count) {
   wanted *w = FT_NEW(e->arena, wanted);
   if (!w) {
@@ -159,7 +158,7 @@ static void step_body(ft_loop_emitter *e, const ft_loop_section *s,
     place[r] = ft_place_make(&e->places, &s->domain, dim);
     if (!place[r]) return;
   }
-  store_outputs(e, s, place, (uint32_t)s->tile);
+  ft_loop_store(e, s, place, (uint32_t)s->tile);
 }
 
 // Segment |i| of the inner dim, what [begin, end) has of it.
@@ -282,7 +281,7 @@ static ft_status try_section(const ft_workload *workload, ft_loop_section *s,
   *works = true;
   for (uint32_t i = 0; i + 1 < s->cuts && *works;) {
     ft_loop_emitter *e;
-    FT_TRY(open_emitter(workload, arena, &e, error));
+    FT_TRY(ft_loop_open(workload, arena, &e, error));
     s->is_rim[i] = false;
     e->across = choice->across ? (uint16_t)choice->vector : 0;
     verdict v = try_segment(e, s, choice->vector, i);
@@ -316,8 +315,7 @@ static const ft_primitive *anchor_of(const ft_group *group) {
   return NULL;
 }
 
-// Rows that share operands: those of a product, the channels of a convolution.
-static void choose_tile(const ft_group *group, ft_loop_section *s, uint32_t tile) {
+void ft_loop_choose_tile(const ft_group *group, ft_loop_section *s, uint32_t tile) {
   const ft_primitive *p = anchor_of(group);
   s->tile_axis = -1;
   s->tile = 1;
@@ -354,7 +352,7 @@ static ft_status choose_domain(const ft_workload *workload, const ft_shape *shap
   for (int outer = 0; outer < rank; outer++) {
     bool works;
     s->domain = domain_of(shape, outer);
-    choose_tile(&workload->group, s, choice->tile);
+    ft_loop_choose_tile(&workload->group, s, choice->tile);
     FT_TRY(try_section(workload, s, choice, arena, &works, error));
     if (works) return FT_OK;
   }
@@ -457,7 +455,7 @@ static void build_sections(ft_loop_emitter *e, const ft_loop *loop, uint32_t i,
 ft_status ft_loop_build(const ft_loop *loop, ft_arena *arena, ft_kir **out,
                         ft_error *error) {
   ft_loop_emitter *e;
-  FT_TRY(open_emitter(loop->workload, arena, &e, error));
+  FT_TRY(ft_loop_open(loop->workload, arena, &e, error));
   e->across = loop->choice.across ? (uint16_t)loop->choice.vector : 0;
   ft_kir_stmt *grid =
       ft_kir_for(e->kir, FT_KIR_GRID, number(e, 0), number(e, loop->grid), number(e, 1));
