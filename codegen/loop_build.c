@@ -112,7 +112,7 @@ static int64_t elements_of(const ft_group *group, uint32_t output) {
 }
 
 void ft_loop_store(ft_loop_emitter *e, const ft_loop_section *section,
-                          const ft_place *const *place, uint32_t count) {
+                   const ft_place *const *place, uint32_t count) {
   wanted *w = FT_NEW(e->arena, wanted);
   if (!w) {
     e->kir->failed = true;

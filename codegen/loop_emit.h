@@ -58,8 +58,9 @@ ft_kir_id ft_loop_named(ft_loop_emitter *e, ft_kir_id index);
 ft_within ft_loop_within(ft_loop_emitter *e, ft_affine a, int64_t low, int64_t high);
 ft_kir_id ft_loop_index(ft_loop_emitter *e, ft_affine a);
 
-// ---- sections --------------------------------------------------------------------------
-// An emitter with an empty kernel.
+// ---- sections
+// -------------------------------------------------------------------------- An emitter
+// with an empty kernel.
 FT_MUST_CHECK ft_status ft_loop_open(const ft_workload *workload, ft_arena *arena,
                                      ft_loop_emitter **out, ft_error *error);
 // All outputs of |section| at the |count| places.

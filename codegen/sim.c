@@ -83,7 +83,7 @@ const char ft_sim_prelude[] =
     "  if (a != b) ft_sim_fault(s, FT_SIM_DIVERGENT, 0, 0, thread, 0);\n"
     "}\n";
 
-enum { FUEL = 1 << 28 };
+enum { FUEL = 1 << 24 };  // of each block
 
 static const char *const fault_texts[FT_SIM_FAULTS] = {
     [FT_SIM_FINE] = "fine",
@@ -121,11 +121,12 @@ ft_status ft_sim_run(ft_sim_entry *entry, int64_t grid, void *const *buffers,
     cell[i] = FT_NEW_ARRAY(arena, ft_sim_cell, (size_t)count[i]);
     FT_OOM_IF(!cell[i], error);
   }
-  ft_sim_state state = {.fuel = FUEL, .cell = cell, .count = count};
+  ft_sim_state state = {.cell = cell, .count = count};
   *out = (ft_sim_result){0};
   for (int64_t i = 0; i < grid && !state.fault && !out->code; i++) {
     state.block = order[i];
     state.epoch = 0;
+    state.fuel = FUEL;
     out->code = entry(buffers, &state, order[i]);
   }
   out->fault = (ft_sim_fault)state.fault;

@@ -8,7 +8,7 @@
 //     (registers start as NaN, or as a large number);
 //  4. uniform: all threads of a block agree on conditions and bounds around barriers and
 //     shuffles;
-//  5. ends: no loop runs longer than the fuel.
+//  5. ends: the loops of a block take at most 2^24 steps.
 #ifndef FT_CODEGEN_SIM_H
 #define FT_CODEGEN_SIM_H
 

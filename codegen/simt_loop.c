@@ -18,7 +18,8 @@ static ft_kir_id calculate(ft_loop_emitter *e, ft_kir_op op, ft_kir_id a, ft_kir
   return ft_places_index(&e->places, op, a, b);
 }
 
-// ---- sections -----------------------------------------------------------------------------
+// ---- sections
+// -----------------------------------------------------------------------------
 
 static bool has_section(const layout *l, int64_t elements) {
   for (uint32_t i = 0; i < l->count; i++)
@@ -58,7 +59,8 @@ static ft_status lay_out(const ft_workload *workload, const ft_simt_loop_choice 
   return FT_OK;
 }
 
-// ---- the kernel ------------------------------------------------------------------------------
+// ---- the kernel
+// ------------------------------------------------------------------------------
 
 static int64_t steps_along(const ft_loop_section *s, int axis) {
   int64_t extent = s->domain.dim[axis];
@@ -164,7 +166,8 @@ ft_status ft_simt_loop_build(const ft_workload *workload,
   ft_loop_leave(e);
   ft_kir_append(&e->kir->body, grid);
   FT_OOM_IF(e->kir->failed, error);
-  if (e->is_lost || e->new_cuts) FT_FAIL(error, FT_INTERNAL, "a thread asks for a vector");
+  if (e->is_lost || e->new_cuts)
+    FT_FAIL(error, FT_INTERNAL, "a thread asks for a vector");
   *out = e->kir;
   return FT_OK;
 }

@@ -1,10 +1,10 @@
 // simt_loop - what codegen/loop.h takes, in the shape of a GPU: a thread per element, or
 // per |tile| of them that share an operand.
 //
-// The fallback: every group that has loops has this kernel. A thread computes its elements
-// on demand, from the buffers: no shared memory, no barriers; neighbouring threads have
-// neighbouring elements. Sections (outputs of one size) take the blocks one after the
-// other.
+// The fallback: every group that has loops has this kernel. A thread computes its
+// elements on demand, from the buffers: no shared memory, no barriers; neighbouring
+// threads have neighbouring elements. Sections (outputs of one size) take the blocks one
+// after the other.
 #ifndef FT_CODEGEN_SIMT_LOOP_H
 #define FT_CODEGEN_SIMT_LOOP_H
 

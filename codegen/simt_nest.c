@@ -330,9 +330,10 @@ static void walk(emitter *e, body *run) {
   ft_kir_append(here(e), loop);
 }
 
-static bool has_inner_output(const emitter *e) {
+// Outputs over the reduced axes (|is_inner|) or without them.
+static bool has_output(const emitter *e, bool is_inner) {
   for (uint32_t i = 0; i < e->ir->output_count; i++)
-    if (e->ir->output[i].domain & e->reduced) return true;
+    if (!(e->ir->output[i].domain & e->reduced) != is_inner) return true;
   return false;
 }
 
@@ -359,7 +360,7 @@ static void item_body(emitter *e, ft_kir_block *block, ft_kir_id item) {
   decode(e, KEPT, item);
   e->scope[e->depth].open |= e->kept;
   reduce(e);
-  if (e->reduced && has_inner_output(e)) walk(e, store_inner);
+  if (e->reduced && has_output(e, true)) walk(e, store_inner);
   store_outer(e);
   leave(e);
 }
@@ -439,8 +440,8 @@ static void row_thread(emitter *e, ft_kir_id block) {
   decode(e, KEPT, inside);
   e->scope[e->depth].open |= e->kept;
   reduce(e);
-  if (has_inner_output(e)) store_when(e, e->is_stored, walk_and_store);
-  store_when(e, e->is_stored, store_once);
+  if (has_output(e, true)) store_when(e, e->is_stored, walk_and_store);
+  if (has_output(e, false)) store_when(e, e->is_stored, store_once);
 }
 
 // ---- planning

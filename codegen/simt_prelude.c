@@ -73,8 +73,7 @@ static const piece pieces[] = {
                                            "return b == 0 ? 0 : b == -1 ? ($T)(0 - "
                                            "(unsigned long long)a) : a / b;")
                                         BINARY(
-                                            "fmod",
-                                            FLOATS,
+                                            "fmod", FLOATS,
                                             "return fmod$S(a, b);") BINARY("fmod", WHOLES,
                                                                            "return b == "
                                                                            "0 || b == -1 "
