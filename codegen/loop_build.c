@@ -70,6 +70,7 @@ static void find_wanted(ft_loop_emitter *e, uint32_t value, const ft_place *plac
   const ft_primitive *p = ft_loop_producer(e, root);
   place = ft_place_view(&e->places, place, &e->graph->value[root].shape);
   if (!p || !place || !is_new(w, p, place)) return;
+  if (ft_loop_recall(e, root, place)) return;  // a skeleton of its own computed it
   if (ft_loop_is_anchor(p)) {
     note(w, p, place);
     return;

@@ -57,7 +57,7 @@ static bool lengthen_loop(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
                           ft_kir_stmt *s) {
   (void)block, (void)before;
   if (!is_serial(s) || !is_site(m)) return false;
-  s->end = plus(m->kir, s->end, 1);
+  s->end = ft_kir_index(m->kir, FT_KIR_IADD, s->end, s->step);
   return true;
 }
 
@@ -65,7 +65,7 @@ static bool shorten_loop(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
                          ft_kir_stmt *s) {
   (void)block, (void)before;
   if (!is_serial(s) || !is_site(m)) return false;
-  s->end = plus(m->kir, s->end, -1);
+  s->end = ft_kir_index(m->kir, FT_KIR_ISUB, s->end, s->step);
   return true;
 }
 
@@ -203,9 +203,23 @@ static const struct {
   uint32_t choice;
 } victims[] = {
     {"odd chain", 0},          {"mixture", 8},         {"mixture", 6},
-    {"mixture of columns", 0}, {"product", NESTS + 1},
+    {"mixture of columns", 0}, {"product", NESTS + 1}, {"heads", NESTS + LOOPS},
 };
 enum { VICTIMS = sizeof victims / sizeof *victims };
+
+// Mutants that are as right as the kernel, and why.
+static const struct {
+  const char *label;
+} harmless[] = {
+    // Columns past the end: it reads the next row, and what comes of it is not stored.
+    {"heads, choice 14: a guard dropped, 2"},
+};
+
+static bool is_harmless(const char *label) {
+  for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+    if (!strcmp(harmless[i].label, label)) return true;
+  return false;
+}
 
 static uint32_t drawing_of(const char *name) {
   for (uint32_t d = 0; d < DRAWINGS; d++)
@@ -258,7 +272,7 @@ Test(simt, every_mutant_of_a_kernel_is_caught, .timeout = 200) {
     uint32_t n = count - at < PER_UNIT ? count - at : PER_UNIT;
     void *library = simmed_build(c + at, n, folder, arena);
     for (uint32_t i = at; i < at + n; i++) {
-      if (is_caught(&c[i], library, arena)) continue;
+      if (is_caught(&c[i], library, arena) != is_harmless(c[i].label)) continue;
       missed++;
       fprintf(stderr, "missed: %s\n", c[i].label);
     }
