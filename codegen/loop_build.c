@@ -70,6 +70,7 @@ static void find_wanted(ft_loop_emitter *e, uint32_t value, const ft_place *plac
   const ft_primitive *p = ft_loop_producer(e, root);
   place = ft_place_view(&e->places, place, &e->graph->value[root].shape);
   if (!p || !place || !is_new(w, p, place)) return;
+  if (ft_loop_recall(e, root, place)) return;  // a skeleton of its own computed it
   if (ft_loop_is_anchor(p)) {
     note(w, p, place);
     return;
@@ -111,9 +112,8 @@ static int64_t elements_of(const ft_group *group, uint32_t output) {
   return ft_shape_elements(&group->graph->value[group->output[output]].shape);
 }
 
-// All outputs of |section| at the |count| places.
-static void store_outputs(ft_loop_emitter *e, const ft_loop_section *section,
-                          const ft_place *const *place, uint32_t count) {
+void ft_loop_store(ft_loop_emitter *e, const ft_loop_section *section,
+                   const ft_place *const *place, uint32_t count) {
   wanted *w = FT_NEW(e->arena, wanted);
   if (!w) {
     e->kir->failed = true;
@@ -159,7 +159,7 @@ static void step_body(ft_loop_emitter *e, const ft_loop_section *s,
     place[r] = ft_place_make(&e->places, &s->domain, dim);
     if (!place[r]) return;
   }
-  store_outputs(e, s, place, (uint32_t)s->tile);
+  ft_loop_store(e, s, place, (uint32_t)s->tile);
 }
 
 // Segment |i| of the inner dim, what [begin, end) has of it.
@@ -316,8 +316,7 @@ static const ft_primitive *anchor_of(const ft_group *group) {
   return NULL;
 }
 
-// Rows that share operands: those of a product, the channels of a convolution.
-static void choose_tile(const ft_group *group, ft_loop_section *s, uint32_t tile) {
+void ft_loop_choose_tile(const ft_group *group, ft_loop_section *s, uint32_t tile) {
   const ft_primitive *p = anchor_of(group);
   s->tile_axis = -1;
   s->tile = 1;
@@ -354,7 +353,7 @@ static ft_status choose_domain(const ft_workload *workload, const ft_shape *shap
   for (int outer = 0; outer < rank; outer++) {
     bool works;
     s->domain = domain_of(shape, outer);
-    choose_tile(&workload->group, s, choice->tile);
+    ft_loop_choose_tile(&workload->group, s, choice->tile);
     FT_TRY(try_section(workload, s, choice, arena, &works, error));
     if (works) return FT_OK;
   }

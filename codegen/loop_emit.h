@@ -65,6 +65,18 @@ ft_kir_id ft_loop_named(ft_loop_emitter *e, ft_kir_id index);
 ft_within ft_loop_within(ft_loop_emitter *e, ft_affine a, int64_t low, int64_t high);
 ft_kir_id ft_loop_index(ft_loop_emitter *e, ft_affine a);
 
+// ---- sections
+// -------------------------------------------------------------------------- An emitter
+// with an empty kernel.
+FT_MUST_CHECK ft_status ft_loop_open(const ft_workload *workload, ft_arena *arena,
+                                     ft_loop_emitter **out, ft_error *error);
+// All outputs of |section| at the |count| places.
+void ft_loop_store(ft_loop_emitter *e, const ft_loop_section *section,
+                   const ft_place *const *place, uint32_t count);
+// Rows that share operands, |tile| at most: those of a product, the channels of a
+// convolution. Sets tile_axis and tile.
+void ft_loop_choose_tile(const ft_group *group, ft_loop_section *section, uint32_t tile);
+
 // ---- values --------------------------------------------------------------------------
 // Element of |value| (a graph value) at |place|: one lane, or the segment's lanes.
 ft_kir_id ft_loop_value(ft_loop_emitter *e, uint32_t value, const ft_place *place);

@@ -1,0 +1,15 @@
+// simt_prelude - the scalar functions that printed SIMT kernels call, one per primitive
+// and element type, in the common part of C11 and CUDA C++.
+#ifndef FT_CODEGEN_SIMT_PRELUDE_H
+#define FT_CODEGEN_SIMT_PRELUDE_H
+
+#include "core/strbuf.h"
+#include "graph/tensor.h"
+
+// Appends those that |body| names (ft_max_f32), and what they call. FT_FN must be
+// defined before them.
+void ft_simt_prelude_for(const char *body, ft_strbuf *out);
+// "float", "long long"; NULL: no kernels for this dtype.
+const char *ft_simt_c_type(ft_dtype dtype);
+
+#endif

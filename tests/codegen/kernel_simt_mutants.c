@@ -1,0 +1,288 @@
+// SIM tells a wrong kernel from a right one: kernels with one thing changed, each caught.
+#include "simt_drawings.h"
+
+enum { MOST_MUTANTS = 1024, PER_UNIT = 64 };
+
+// The |site|-th place where a kind of mutation applies; false: there are fewer.
+typedef struct mutation {
+  ft_kir *kir;
+  uint32_t site, seen;
+  const char *what;
+} mutation;
+
+static bool is_site(mutation *m) {
+  return m->seen++ == m->site;
+}
+
+static ft_kir_id plus(ft_kir *kir, ft_kir_id index, int64_t n) {
+  return ft_kir_index(kir, FT_KIR_IADD, index, ft_kir_number(kir, n));
+}
+
+// Statements of |block| and below, in order: one function per kind of mutation.
+typedef bool mutator(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                     ft_kir_stmt *s);
+
+static bool walk(mutation *m, ft_kir_block *block, mutator *try) {
+  ft_kir_stmt *before = NULL;
+  for (ft_kir_stmt *s = block->first; s; before = s, s = s->next) {
+    if (try(m, block, before, s)) return true;
+    if (walk(m, &s->body, try) || walk(m, &s->otherwise, try)) return true;
+  }
+  return false;
+}
+
+static bool drop_barrier(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                         ft_kir_stmt *s) {
+  if (s->kind != FT_KIR_BARRIER || !is_site(m)) return false;
+  if (before)
+    before->next = s->next;
+  else
+    block->first = s->next;
+  return true;
+}
+
+static bool drop_guard(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                       ft_kir_stmt *s) {
+  (void)block, (void)before;
+  if (s->kind != FT_KIR_IF || !is_site(m)) return false;
+  s->value = ft_kir_number(m->kir, 1);
+  return true;
+}
+
+static bool is_serial(const ft_kir_stmt *s) {
+  return s->kind == FT_KIR_FOR && s->loop == FT_KIR_SERIAL;
+}
+
+static bool lengthen_loop(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                          ft_kir_stmt *s) {
+  (void)block, (void)before;
+  if (!is_serial(s) || !is_site(m)) return false;
+  s->end = ft_kir_index(m->kir, FT_KIR_IADD, s->end, s->step);
+  return true;
+}
+
+static bool shorten_loop(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                         ft_kir_stmt *s) {
+  (void)block, (void)before;
+  if (!is_serial(s) || !is_site(m)) return false;
+  s->end = ft_kir_index(m->kir, FT_KIR_ISUB, s->end, s->step);
+  return true;
+}
+
+static bool start_late(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                       ft_kir_stmt *s) {
+  (void)block, (void)before;
+  if (!is_serial(s) || !is_site(m)) return false;
+  s->begin = plus(m->kir, s->begin, 1);
+  return true;
+}
+
+static bool never_step(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                       ft_kir_stmt *s) {
+  (void)block, (void)before;
+  if (!is_serial(s) || !is_site(m)) return false;
+  // No number to the verifier, 0 when it runs: no block is below 0.
+  ft_kir_id block_index = m->kir->body.first->value;
+  s->step = ft_kir_index(m->kir, FT_KIR_ILESS, block_index, ft_kir_number(m->kir, 0));
+  return true;
+}
+
+static bool is_memory(const mutation *m, uint32_t buffer) {
+  return m->kir->buffer[buffer].space != FT_KIR_REGISTER;
+}
+
+static bool store_aside(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                        ft_kir_stmt *s) {
+  (void)block, (void)before;
+  if (s->kind != FT_KIR_STORE || !is_memory(m, s->buffer) || !is_site(m)) return false;
+  s->index = plus(m->kir, s->index, 1);
+  return true;
+}
+
+static bool drop_store(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                       ft_kir_stmt *s) {
+  if (s->kind != FT_KIR_STORE || !is_memory(m, s->buffer)) return false;
+  if (!before && !s->next) return false;  // a block without statements
+  if (!is_site(m)) return false;
+  if (before)
+    before->next = s->next;
+  else
+    block->first = s->next;
+  return true;
+}
+
+static ft_kir_value *let_of(mutation *m, const ft_kir_stmt *s, ft_kir_op op) {
+  if (s->kind != FT_KIR_LET) return NULL;
+  ft_kir_value *v = &m->kir->value[s->value];
+  return v->op == op ? v : NULL;
+}
+
+static bool load_aside(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                       ft_kir_stmt *s) {
+  (void)block, (void)before;
+  ft_kir_value *v = let_of(m, s, FT_KIR_LOAD);
+  if (!v || !is_memory(m, v->buffer) || !is_site(m)) return false;
+  uint32_t id = s->value;
+  ft_kir_id index = plus(m->kir, v->operand[0], 1);  // may move the values
+  m->kir->value[id].operand[0] = index;
+  return true;
+}
+
+static bool shuffle_wrongly(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                            ft_kir_stmt *s) {
+  (void)block, (void)before;
+  ft_kir_value *v = let_of(m, s, FT_KIR_SHUFFLE);
+  if (!v || !is_site(m)) return false;
+  v->imm = v->imm == 1 ? 2 : 1;
+  return true;
+}
+
+static bool combine_wrongly(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                            ft_kir_stmt *s) {
+  (void)block, (void)before;
+  ft_kir_value *v = let_of(m, s, FT_KIR_COMBINE);
+  if (!v || !is_site(m)) return false;
+  v->primitive = v->primitive == FT_OP_REDUCE_SUM ? FT_OP_REDUCE_MAX : FT_OP_REDUCE_MIN;
+  return true;
+}
+
+static bool swap_operands(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                          ft_kir_stmt *s) {
+  (void)block, (void)before;
+  ft_kir_value *v = let_of(m, s, FT_KIR_PRIMITIVE);
+  if (!v || (v->primitive != FT_OP_SUB && v->primitive != FT_OP_DIV) || !is_site(m))
+    return false;
+  ft_kir_id a = v->operand[0];
+  v->operand[0] = v->operand[1];
+  v->operand[1] = a;
+  return true;
+}
+
+// A stride: the number that an index is multiplied with.
+static bool change_stride(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                          ft_kir_stmt *s) {
+  (void)block, (void)before;
+  if (s != m->kir->body.first) return false;  // once
+  for (uint32_t i = 1; i < m->kir->value_count; i++) {
+    int64_t number;
+    if (m->kir->value[i].op != FT_KIR_IMUL) continue;
+    if (!ft_kir_is_number(m->kir, m->kir->value[i].operand[1], &number)) continue;
+    if (!is_site(m)) continue;
+    ft_kir_id wrong = ft_kir_number(m->kir, number + 1);
+    m->kir->value[i].operand[1] = wrong;
+    return true;
+  }
+  return false;
+}
+
+static const struct {
+  const char *name;
+  mutator *try;
+} mutators[] = {
+    {"a barrier dropped", drop_barrier},
+    {"a guard dropped", drop_guard},
+    {"a loop too long", lengthen_loop},
+    {"a loop too short", shorten_loop},
+    {"a loop that starts late", start_late},
+    {"a loop without a step", never_step},
+    {"a store off by one", store_aside},
+    {"a store dropped", drop_store},
+    {"a load off by one", load_aside},
+    {"a shuffle with a wrong mask", shuffle_wrongly},
+    {"a wrong combination", combine_wrongly},
+    {"operands swapped", swap_operands},
+    {"a wrong stride", change_stride},
+};
+enum { MUTATORS = sizeof mutators / sizeof *mutators };
+
+// Kernels in which every part matters: odd extents, several rows a block, two warps a
+// row, several steps a thread, and a result that depends on each reduction (a softmax
+// does not depend on its maximum).
+static const struct {
+  const char *drawing;
+  uint32_t choice;
+} victims[] = {
+    {"odd chain", 0},          {"mixture", 8},         {"mixture", 6},
+    {"mixture of columns", 0}, {"product", NESTS + 1}, {"heads", NESTS + LOOPS},
+};
+enum { VICTIMS = sizeof victims / sizeof *victims };
+
+// Mutants that are as right as the kernel, and why.
+static const struct {
+  const char *label;
+} harmless[] = {
+    // Columns past the end: it reads the next row, and what comes of it is not stored.
+    {"heads, choice 14: a guard dropped, 2"},
+};
+
+static bool is_harmless(const char *label) {
+  for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+    if (!strcmp(harmless[i].label, label)) return true;
+  return false;
+}
+
+static uint32_t drawing_of(const char *name) {
+  for (uint32_t d = 0; d < DRAWINGS; d++)
+    if (!strcmp(drawings[d].name, name)) return d;
+  cr_assert_fail("no drawing %s", name);
+  return 0;
+}
+
+// Appends the mutants of victim |v| by mutator |k|.
+static void mutate(const bench *b, uint32_t v, uint32_t k, ft_arena *arena, simmed *out,
+                   uint32_t *count) {
+  uint32_t d = drawing_of(victims[v].drawing);
+  for (uint32_t site = 0;; site++) {
+    const char *label;
+    ft_kir *kir = build_one(b, d, victims[v].choice, &label);
+    cr_assert(kir, "%s is refused", label);
+    mutation m = {.kir = kir, .site = site};
+    if (!walk(&m, &kir->body, mutators[k].try)) return;
+    if (ft_kir_verify(kir)) continue;  // SIM never sees it
+    cr_assert_lt(*count, MOST_MUTANTS);
+    simmed *c = &out[*count];
+    *c = (simmed){
+        .workload = &b->workload[d],
+        .label = ft_arena_printf(arena, "%s: %s, %u", label, mutators[k].name, site)};
+    simmed_expect(c, d + 1, b->sketch[d].arena);
+    simmed_print(c, kir, *count, arena);
+    (*count)++;
+  }
+}
+
+static bool is_caught(const simmed *c, void *library, ft_arena *arena) {
+  ft_tensor *out = FT_NEW_ARRAY(arena, ft_tensor, c->workload->group.output_count);
+  ft_sim_result r = simmed_run(c, library, arena, out);
+  return r.fault != FT_SIM_FINE || !(simmed_ratio(c, out) <= 1);
+}
+
+Test(simt, every_mutant_of_a_kernel_is_caught, .timeout = 200) {
+  bench b;
+  simmed *c = calloc(MOST_MUTANTS, sizeof *c);
+  uint32_t count = 0, missed = 0, per_kind[MUTATORS] = {0};
+  open_bench(&b);
+  ft_arena *arena = b.sketch[0].arena;
+  for (uint32_t k = 0; k < MUTATORS; k++) {
+    uint32_t before = count;
+    for (uint32_t v = 0; v < VICTIMS; v++) mutate(&b, v, k, arena, c, &count);
+    per_kind[k] = count - before;
+  }
+  const char *folder = cache_make(arena);
+  for (uint32_t at = 0; at < count; at += PER_UNIT) {
+    uint32_t n = count - at < PER_UNIT ? count - at : PER_UNIT;
+    void *library = simmed_build(c + at, n, folder, arena);
+    for (uint32_t i = at; i < at + n; i++) {
+      if (is_caught(&c[i], library, arena) != is_harmless(c[i].label)) continue;
+      missed++;
+      fprintf(stderr, "missed: %s\n", c[i].label);
+    }
+  }
+  cache_remove(folder, arena);
+  fprintf(stderr, "%u mutants\n", count);
+  for (uint32_t k = 0; k < MUTATORS; k++)
+    cr_assert_gt(per_kind[k], 0, "%s", mutators[k].name);
+  cr_assert_geq(count, 30);
+  cr_assert_eq(missed, 0);
+  free(c);
+  close_bench(&b);
+}

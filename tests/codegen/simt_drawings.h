@@ -1,0 +1,227 @@
+// Groups and schedules for the tests of kernels with threads.
+#ifndef FT_TESTS_CODEGEN_SIMT_DRAWINGS_H
+#define FT_TESTS_CODEGEN_SIMT_DRAWINGS_H
+
+#include "codegen/simt_gemm.h"
+#include "codegen/simt_loop.h"
+#include "codegen/simt_nest.h"
+#include "graphs.h"
+#include "simming.h"
+
+static const ft_simt_choice choices[] = {
+    {.threads = 32, .vector = 1, .unroll = 1},
+    {.threads = 128, .vector = 4, .unroll = 1},
+    {.threads = 64, .vector = 2, .unroll = 4},
+    {.threads = 128, .vector = 1, .unroll = 2, .blocks = 3},
+    {.threads = 256, .vector = 4, .unroll = 1, .streams = true},
+    {.threads = 32, .vector = 1, .unroll = 1, .row_threads = 32},
+    {.threads = 128, .vector = 4, .unroll = 1, .row_threads = 32},
+    {.threads = 128, .vector = 1, .unroll = 1, .row_threads = 128},
+    {.threads = 256, .vector = 2, .unroll = 1, .row_threads = 64},
+    {.threads = 64, .vector = 1, .unroll = 1, .row_threads = 8},
+    {.threads = 1024, .vector = 1, .unroll = 1, .row_threads = 1024},
+};
+static const ft_simt_loop_choice loop_choices[] = {
+    {.threads = 32, .tile = 1}, {.threads = 128, .tile = 4}, {.threads = 256, .tile = 8}};
+static const ft_simt_gemm_choice gemm_choices[] = {
+    {.block_m = 16, .block_n = 16, .block_k = 8, .thread_m = 2, .thread_n = 2},
+    {.block_m = 64, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 4},
+    {.block_m = 8, .block_n = 32, .block_k = 32, .thread_m = 1, .thread_n = 4},
+    {.block_m = 128, .block_n = 64, .block_k = 8, .thread_m = 8, .thread_n = 8}};
+enum {
+  GEMMS = sizeof gemm_choices / sizeof *gemm_choices,
+  NESTS = sizeof choices / sizeof *choices,
+  LOOPS = sizeof loop_choices / sizeof *loop_choices,
+  CHOICES = NESTS + LOOPS + GEMMS,
+};
+
+typedef void sketcher(sketch *s);
+
+static void draw_chain(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(5, 64)), b = input(s, FT_F32, SHAPE(64));
+  uint32_t y = one(s, FT_OP_TANH, two(s, FT_OP_ADD, x, b));
+  output(s, two(s, FT_OP_MUL, one(s, FT_OP_EXP, y), one(s, FT_OP_SIGMOID, x)));
+  output(s, one(s, FT_OP_ERF, y));
+}
+static void draw_odd_chain(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(7, 131)), b = input(s, FT_F32, SHAPE(7, 1));
+  output(s, two(s, FT_OP_DIV, one(s, FT_OP_RELU, x), b));
+}
+static void draw_transpose(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(12, 20)), y = input(s, FT_F32, SHAPE(20, 12));
+  output(s, two(s, FT_OP_SUB, transpose(s, x), y));
+}
+static void draw_integers(sketch *s) {
+  uint32_t x = input(s, FT_I32, SHAPE(9, 16)), y = input(s, FT_I32, SHAPE(9, 16));
+  output(s, two(s, FT_OP_DIV, x, y));
+  output(s, two(s, FT_OP_LESS, x, y));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, x, 2));
+  output(s, reduce(s, FT_OP_REDUCE_MAX, y, 2));
+}
+static void draw_softmax(sketch *s) {
+  output(s, softmax(s, input(s, FT_F32, SHAPE(6, 200)), 1));
+}
+static void draw_softmax_columns(sketch *s) {
+  output(s, softmax(s, input(s, FT_F32, SHAPE(37, 24)), 0));
+}
+static void draw_layer_norm(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(33, 64)), r = input(s, FT_F32, SHAPE(33, 64));
+  uint32_t sum = two(s, FT_OP_ADD, x, r);
+  output(s, sum);
+  output(s, layer_norm(s, sum, input(s, FT_F32, SHAPE(64)), 1));
+}
+static void draw_all(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(13, 77));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, one(s, FT_OP_ABS, x), 3));
+  output(s, reduce(s, FT_OP_REDUCE_MIN, x, 3));
+}
+static void draw_long_row(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(2, 5000));
+  output(s, two(s, FT_OP_SUB, x, reduce(s, FT_OP_REDUCE_MAX, x, 2)));
+}
+static void draw_middle(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(4, 10, 12));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, x, 2));
+  output(s, reduce(s, FT_OP_REDUCE_PROD, x, 2));
+}
+static void draw_double(sketch *s) {
+  uint32_t x = input(s, FT_F64, SHAPE(8, 66));
+  output(s, two(s, FT_OP_MUL, x, reduce(s, FT_OP_REDUCE_SUM, x, 2)));
+}
+
+static uint32_t mixture(sketch *s, uint32_t x, uint32_t axis) {
+  uint32_t d = two(s, FT_OP_SUB, x, reduce(s, FT_OP_REDUCE_SUM, x, 1u << axis));
+  return two(s, FT_OP_DIV, d, reduce(s, FT_OP_REDUCE_SUM, d, 1u << axis));
+}
+static void draw_mixture(sketch *s) {
+  output(s, mixture(s, input(s, FT_F32, SHAPE(10, 300)), 1));
+}
+static void draw_mixture_columns(sketch *s) {
+  output(s, mixture(s, input(s, FT_F32, SHAPE(37, 40)), 0));
+}
+static void draw_product(sketch *s) {
+  uint32_t a = input(s, FT_F32, SHAPE(3, 12, 33)), b = input(s, FT_F32, SHAPE(33, 20));
+  uint32_t y = two(s, FT_OP_MATMUL, a, b);
+  output(s, one(s, FT_OP_RELU, two(s, FT_OP_ADD, y, input(s, FT_F32, SHAPE(20)))));
+}
+static void draw_even_product(sketch *s) {
+  uint32_t a = input(s, FT_F32, SHAPE(64, 32)), b = input(s, FT_F32, SHAPE(64, 32));
+  uint32_t y = two(s, FT_OP_MATMUL, one(s, FT_OP_NEG, a), transpose(s, b));
+  output(s, y);
+  output(s, one(s, FT_OP_ERF, y));
+}
+static void draw_heads(sketch *s) {
+  uint32_t q = input(s, FT_F32, SHAPE(2, 3, 20, 16)),
+           k = input(s, FT_F32, SHAPE(3, 16, 21));
+  output(s, two(s, FT_OP_MUL, two(s, FT_OP_MATMUL, q, k), scalar(s, FT_F32, 0.125)));
+}
+static void draw_convolution(sketch *s) {
+  uint32_t in[2] = {input(s, FT_F32, SHAPE(2, 6, 19, 23)),
+                    input(s, FT_F32, SHAPE(9, 2, 3, 2))};
+  ft_attr attr = {.shape = SHAPE(2, 9, 10, 26),
+                  .groups = 3,
+                  .start = {1, 4},
+                  .stride = {2, 1},
+                  .dilation = {1, 3}};
+  output(s, one(s, FT_OP_RELU, apply(s, FT_OP_CONV, 2, in, &attr)));
+}
+static void draw_pool(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(1, 3, 8, 8));
+  ft_attr attr = {.shape = SHAPE(1, 3, 4, 4),
+                  .window = {3, 2},
+                  .stride = {2, 2},
+                  .dilation = {1, 1},
+                  .start = {1, 0}};
+  output(s, apply(s, FT_OP_WINDOW_MAX, 1, &x, &attr));
+}
+
+static const struct {
+  const char *name;
+  sketcher *draw;
+} drawings[] = {
+    {"chain", draw_chain},
+    {"odd chain", draw_odd_chain},
+    {"transpose", draw_transpose},
+    {"integers", draw_integers},
+    {"softmax", draw_softmax},
+    {"softmax of columns", draw_softmax_columns},
+    {"layer norm", draw_layer_norm},
+    {"all", draw_all},
+    {"long row", draw_long_row},
+    {"middle", draw_middle},
+    {"double", draw_double},
+    {"product", draw_product},
+    {"even product", draw_even_product},
+    {"heads", draw_heads},
+    {"mixture", draw_mixture},
+    {"mixture of columns", draw_mixture_columns},
+    {"convolution", draw_convolution},
+    {"pool", draw_pool},
+};
+enum { DRAWINGS = sizeof drawings / sizeof *drawings };
+
+typedef struct bench {
+  sketch sketch[DRAWINGS];
+  ft_workload workload[DRAWINGS];
+  ft_group_ir *ir[DRAWINGS];
+} bench;
+
+static inline void open_bench(bench *b) {
+  for (uint32_t d = 0; d < DRAWINGS; d++) {
+    const char *reason;
+    ft_error error;
+    b->sketch[d] = sketch_open();
+    drawings[d].draw(&b->sketch[d]);
+    b->workload[d] = finish(&b->sketch[d]);
+    cr_assert_eq(
+        ft_group_ir_make(&b->workload[d], b->sketch[d].arena, &b->ir[d], &reason, &error),
+        FT_OK, "%s", error.text);
+    (void)reason;
+  }
+}
+
+static inline void close_bench(bench *b) {
+  for (uint32_t d = 0; d < DRAWINGS; d++) sketch_close(&b->sketch[d]);
+}
+
+static inline ft_kir *build_loop(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_kir *kir;
+  ft_error error;
+  if (ft_simt_loop_refusal(&b->workload[d], &loop_choices[c], arena)) return NULL;
+  cr_assert_eq(ft_simt_loop_build(&b->workload[d], &loop_choices[c], arena, &kir, &error),
+               FT_OK, "%s, loop %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
+static inline ft_kir *build_gemm(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_kir *kir;
+  ft_error error;
+  if (ft_simt_gemm_refusal(&b->workload[d], &gemm_choices[c], arena)) return NULL;
+  cr_assert_eq(ft_simt_gemm_build(&b->workload[d], &gemm_choices[c], arena, &kir, &error),
+               FT_OK, "%s, gemm %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
+static inline ft_kir *build_nest(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_kir *kir;
+  ft_error error;
+  if (!b->ir[d] || b->ir[d]->refusal) return NULL;
+  if (ft_simt_nest_refusal(b->ir[d], &choices[c], arena)) return NULL;
+  cr_assert_eq(ft_simt_nest_build(b->ir[d], &choices[c], arena, &kir, &error), FT_OK,
+               "%s, choice %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
+// NULL: the choice does not fit the drawing.
+static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
+                                const char **label) {
+  *label = ft_arena_printf(b->sketch[d].arena, "%s, choice %u", drawings[d].name, c);
+  if (c < NESTS) return build_nest(b, d, c);
+  if (c < NESTS + LOOPS) return build_loop(b, d, c - NESTS);
+  return build_gemm(b, d, c - NESTS - LOOPS);
+}
+
+#endif
