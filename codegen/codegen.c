@@ -219,9 +219,10 @@ static const char *full_text(const ft_candidate *candidate, const emitted *e,
                          "// fusetune " FT_VERSION
                          ", codegen %d, ABI ft-cpu-1\n"
                          "// workload %s\n// tactic %s, schedule %s\n"
-                         "// blocks %u, scratch %llu bytes\n%s%s",
+                         "// blocks %u, scratch %llu bytes, workspace %llu bytes\n%s%s",
                          FT_CODEGEN_VERSION, hash, candidate->tactic, schedule,
                          e->kernel.grid, (unsigned long long)e->kernel.scratch_bytes,
+                         (unsigned long long)e->kernel.workspace_bytes,
                          e->source.prelude, function);
 }
 
@@ -256,6 +257,7 @@ static ft_status describe(const ft_candidate *candidate, const emitted *e,
   out->grid = e->kernel.grid;
   out->threads = (uint32_t)ft_schedule_get(&candidate->schedule, "threads", 1);
   out->scratch_bytes = e->kernel.scratch_bytes;
+  out->workspace_bytes = e->kernel.workspace_bytes;
   return FT_OK;
 }
 

@@ -32,15 +32,29 @@ uint32_t ft_kir_global(ft_kir *kir, ft_dtype dtype, int64_t count, uint32_t argu
                                          .is_written = is_written});
 }
 
+// Reserves |count| elements from |*used| on, at a cache line.
+static uint64_t reserve(uint64_t *used, ft_dtype dtype, int64_t count) {
+  uint64_t offset = *used;
+  *used += ((uint64_t)count * ft_dtype_bytes(dtype) + 63) / 64 * 64;
+  return offset;
+}
+
 uint32_t ft_kir_scratch(ft_kir *kir, ft_dtype dtype, int64_t count) {
-  uint64_t bytes = (uint64_t)count * ft_dtype_bytes(dtype);
-  uint64_t offset = kir->scratch_bytes;
-  kir->scratch_bytes += (bytes + 63) / 64 * 64;
   return add_buffer(kir, (ft_kir_buffer){.space = FT_KIR_SCRATCH,
                                          .dtype = dtype,
                                          .count = count,
                                          .is_written = true,
-                                         .offset = offset});
+                                         .offset = reserve(&kir->scratch_bytes, dtype, count)});
+}
+
+uint32_t ft_kir_workspace(ft_kir *kir, ft_dtype dtype, int64_t count,
+                          uint32_t argument) {
+  return add_buffer(kir, (ft_kir_buffer){.space = FT_KIR_WORKSPACE,
+                                         .dtype = dtype,
+                                         .count = count,
+                                         .argument = argument,
+                                         .is_written = true,
+                                         .offset = reserve(&kir->workspace_bytes, dtype, count)});
 }
 
 static ft_kir_stmt *statement(ft_kir *kir, ft_kir_kind kind) {
@@ -269,6 +283,14 @@ void ft_kir_fence(ft_kir *kir, ft_kir_block *at) {
   ft_kir_append(at, statement(kir, FT_KIR_FENCE));
 }
 
+void ft_kir_prefetch(ft_kir *kir, ft_kir_block *at, uint32_t buffer, ft_kir_id index) {
+  ft_kir_stmt *stmt = statement(kir, FT_KIR_PREFETCH);
+  if (!stmt) return;
+  stmt->buffer = buffer;
+  stmt->index = index;
+  ft_kir_append(at, stmt);
+}
+
 void ft_kir_fail(ft_kir *kir, ft_kir_block *at, int32_t code) {
   ft_kir_stmt *stmt = statement(kir, FT_KIR_FAIL);
   if (stmt) stmt->code = code;
@@ -302,5 +324,15 @@ ft_kir_stmt *ft_kir_if(ft_kir *kir, ft_kir_id condition) {
   ft_kir_stmt *stmt = statement(kir, FT_KIR_IF);
   if (!stmt) return &kir->spare;
   stmt->value = condition;
+  return stmt;
+}
+
+ft_kir_stmt *ft_kir_grid_done(ft_kir *kir, uint32_t counter, ft_kir_id index,
+                              ft_kir_id blocks) {
+  ft_kir_stmt *stmt = statement(kir, FT_KIR_GRID_DONE);
+  if (!stmt) return &kir->spare;
+  stmt->buffer = counter;
+  stmt->index = index;
+  stmt->end = blocks;
   return stmt;
 }

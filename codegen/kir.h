@@ -25,6 +25,7 @@ typedef enum ft_kir_space {
   FT_KIR_GLOBAL,    // a kernel argument
   FT_KIR_SHARED,    // one per block
   FT_KIR_SCRATCH,   // one per thread, in memory
+  FT_KIR_WORKSPACE,  // one per launch, in memory: 0 before the first, kept between them
   FT_KIR_REGISTER,  // one per thread, a variable; count 1
 } ft_kir_space;
 
@@ -33,9 +34,9 @@ typedef struct ft_kir_buffer {
   ft_dtype dtype;
   uint16_t lanes;     // registers
   int64_t count;      // elements (registers: 1)
-  uint32_t argument;  // global: position in the ABI's buffers
+  uint32_t argument;  // global, workspace: position in the ABI's buffers
   bool is_written;
-  uint64_t offset;  // scratch: bytes from its start, set by ft_kir_scratch
+  uint64_t offset;  // scratch, workspace: bytes from its start
 } ft_kir_buffer;
 
 typedef enum ft_kir_op {
@@ -102,6 +103,10 @@ typedef enum ft_kir_kind {
   FT_KIR_BARRIER,  // all threads of the block
   FT_KIR_FAIL,     // the block ends: its entry returns |code|
   FT_KIR_FENCE,    // streamed stores are visible to whoever learns that the block is done
+  FT_KIR_PREFETCH,   // buffer[index] will be read soon
+  FT_KIR_GRID_DONE,  // the body runs in the last of |end| blocks that get here with the
+                     // counter buffer[index]: it sees all that the others stored before.
+                     // The counter is 0 again for the next launch.
 } ft_kir_kind;
 
 typedef struct ft_kir_stmt ft_kir_stmt;
@@ -131,7 +136,7 @@ typedef struct ft_kir {
   ft_kir_value *value;
   ft_kir_buffer *buffer;
   ft_kir_block body;
-  uint64_t scratch_bytes;
+  uint64_t scratch_bytes, workspace_bytes;
   bool failed;        // out of memory; nothing may be printed
   ft_kir_stmt spare;  // what builders get then
 } ft_kir;
@@ -142,6 +147,7 @@ ft_kir *ft_kir_create(ft_arena *arena);  // NULL: out of memory
 uint32_t ft_kir_global(ft_kir *kir, ft_dtype dtype, int64_t count, uint32_t argument,
                        bool is_written);
 uint32_t ft_kir_scratch(ft_kir *kir, ft_dtype dtype, int64_t count);
+uint32_t ft_kir_workspace(ft_kir *kir, ft_dtype dtype, int64_t count, uint32_t argument);
 uint32_t ft_kir_shared(ft_kir *kir, ft_kir_block *at, ft_dtype dtype, int64_t count);
 uint32_t ft_kir_register(ft_kir *kir, ft_kir_block *at, ft_kir_type type);
 
@@ -175,6 +181,7 @@ void ft_kir_store(ft_kir *kir, ft_kir_block *at, uint32_t buffer, ft_kir_id valu
                   ft_kir_id index, int64_t stride, ft_kir_hint hint);
 void ft_kir_barrier(ft_kir *kir, ft_kir_block *at);
 void ft_kir_fence(ft_kir *kir, ft_kir_block *at);
+void ft_kir_prefetch(ft_kir *kir, ft_kir_block *at, uint32_t buffer, ft_kir_id index);
 void ft_kir_fail(ft_kir *kir, ft_kir_block *at, int32_t code);
 // A loop statement that is not in a block yet: fill |body| (statements that its body
 // needs first may still go to the outer block), then ft_kir_append it. The variable is
@@ -182,6 +189,9 @@ void ft_kir_fail(ft_kir *kir, ft_kir_block *at, int32_t code);
 ft_kir_stmt *ft_kir_for(ft_kir *kir, ft_kir_loop loop, ft_kir_id begin, ft_kir_id end,
                         ft_kir_id step);
 ft_kir_stmt *ft_kir_if(ft_kir *kir, ft_kir_id condition);
+// FT_KIR_GRID_DONE: |counter| is an i32 workspace buffer, |blocks| how many get there.
+ft_kir_stmt *ft_kir_grid_done(ft_kir *kir, uint32_t counter, ft_kir_id index,
+                              ft_kir_id blocks);
 void ft_kir_append(ft_kir_block *at, ft_kir_stmt *stmt);
 
 // ---- checking
@@ -191,7 +201,8 @@ void ft_kir_append(ft_kir_block *at, ft_kir_stmt *stmt);
 //  2. dtypes and lanes of operands, loads and stores agree; lanes are powers of two;
 //  3. buffers are used in scope, written only when writable;
 //  4. one grid loop, outermost; thread loops directly below it;
-//  5. barriers and shuffles only where all threads of a block arrive together.
+//  5. barriers, shuffles and grid-done only where all threads of a block arrive together;
+//  6. grid-done counts in an i32 workspace buffer, inside the grid loop.
 const char *ft_kir_verify(ft_kir *kir);
 
 #endif

@@ -166,6 +166,31 @@ static void check_if(verifier *v, const ft_kir_stmt *s) {
   v->wrong = inner.wrong;
 }
 
+static void check_grid_done(verifier *v, const ft_kir_stmt *s) {
+  check_index(v, s->index);
+  check_index(v, s->end);
+  if (v->wrong) return;
+  check_buffer(v, s->buffer, (ft_kir_type){FT_I32, 1});
+  if (!v->wrong && v->kir->buffer[s->buffer].space != FT_KIR_WORKSPACE)
+    FAIL(v, "buffer %u counts blocks outside the workspace", s->buffer);
+  if (!v->in_grid || v->diverges)
+    FAIL(v, "a grid-done where not all threads of a block meet");
+  if (v->wrong) return;
+  verifier inner = *v;
+  inner.depth++;
+  check_block(&inner, &s->body);
+  v->wrong = inner.wrong;
+}
+
+// Of a global buffer: the hint goes to memory that other levels share.
+static void check_prefetch(verifier *v, const ft_kir_stmt *s) {
+  check_index(v, s->index);
+  if (v->wrong) return;
+  bool is_known = s->buffer && s->buffer < v->kir->buffer_count;
+  if (!is_known || v->kir->buffer[s->buffer].space != FT_KIR_GLOBAL)
+    FAIL(v, "a prefetch of buffer %u, which is not global", s->buffer);
+}
+
 static void check_stmt(verifier *v, const ft_kir_stmt *s) {
   switch (s->kind) {
     case FT_KIR_LET:
@@ -186,6 +211,12 @@ static void check_stmt(verifier *v, const ft_kir_stmt *s) {
     case FT_KIR_BARRIER:
       if (!v->in_thread || v->diverges)
         FAIL(v, "a barrier where not all threads of a block meet");
+      break;
+    case FT_KIR_GRID_DONE:
+      check_grid_done(v, s);
+      break;
+    case FT_KIR_PREFETCH:
+      check_prefetch(v, s);
       break;
     case FT_KIR_FAIL:
     case FT_KIR_FENCE:

@@ -19,8 +19,8 @@ static ft_op worker(ft_op op) {
   return class == FT_CLASS_S || class == FT_CLASS_M ? FT_OP_REDUCE_SUM : op;
 }
 
-static const char *dtype_refusal(const ft_graph *graph, const ft_primitive *p,
-                                 ft_arena *arena) {
+const char *ft_loop_dtype_refusal(const ft_graph *graph, const ft_primitive *p,
+                                  ft_arena *arena) {
   ft_op_class class = ft_op_describe(p->op)->class;
   ft_dtype last = graph->value[p->input[p->input_count - 1]].dtype;
   ft_dtype out = graph->value[p->output].dtype;
@@ -134,7 +134,7 @@ const char *ft_loop_refusal(const ft_workload *workload, ft_arena *arena) {
   const ft_group *group = &workload->group;
   for (uint32_t i = 0; i < group->primitive_count; i++) {
     const ft_primitive *p = &group->graph->primitive[group->primitive[i]];
-    const char *wrong = dtype_refusal(group->graph, p, arena);
+    const char *wrong = ft_loop_dtype_refusal(group->graph, p, arena);
     if (wrong) return wrong;
   }
   if (group->primitive_count == 1) return NULL;

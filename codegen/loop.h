@@ -56,6 +56,9 @@ typedef struct ft_loop {
 
 // NULL when this can be a kernel, else the reason, in |arena|.
 const char *ft_loop_refusal(const ft_workload *workload, ft_arena *arena);
+// NULL when kernels can compute |p| with the dtypes it has, else the reason, in |arena|.
+const char *ft_loop_dtype_refusal(const ft_graph *graph, const ft_primitive *p,
+                                  ft_arena *arena);
 // Elementary steps of all outputs, about: elements times what each reduces.
 double ft_loop_work(const ft_workload *workload);
 // Decides everything. *reason is set when the choice cannot work.

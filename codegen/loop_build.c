@@ -99,7 +99,7 @@ static void compute_wanted(ft_loop_emitter *e, const wanted *w) {
   }
 }
 
-static uint32_t output_buffer(ft_loop_emitter *e, uint32_t output) {
+uint32_t ft_loop_output(ft_loop_emitter *e, uint32_t output) {
   uint32_t at = e->group->input_count + output;
   const ft_value *v = &e->graph->value[e->group->output[output]];
   if (!e->buffer[at])
@@ -129,7 +129,7 @@ void ft_loop_store(ft_loop_emitter *e, const ft_loop_section *section,
     for (uint32_t r = 0; r < count && !e->kir->failed; r++) {
       ft_kir_id value = ft_loop_value(e, e->group->output[o], place[r]);
       if (e->kir->failed) return;
-      ft_kir_store(e->kir, ft_loop_here(e), output_buffer(e, o),
+      ft_kir_store(e->kir, ft_loop_here(e), ft_loop_output(e, o),
                    ft_loop_spread(e, value, e->lanes), ft_loop_index(e, place[r]->linear),
                    1, FT_KIR_CACHED);
     }

@@ -1,4 +1,5 @@
-// loop_emit - what the files of the loop tactic share. Private to codegen/loop*.c.
+// loop_emit - what the loop and contract tactics share. Private to codegen/loop*.c and
+// codegen/contract*.c.
 #ifndef FT_CODEGEN_LOOP_EMIT_H
 #define FT_CODEGEN_LOOP_EMIT_H
 
@@ -41,6 +42,12 @@ typedef struct ft_loop_emitter {
   uint32_t new_cuts;
   int64_t new_cut[FT_MAX_CUTS];
 } ft_loop_emitter;
+
+// An emitter for |workload| with an empty kernel, in |arena|.
+FT_MUST_CHECK ft_status ft_loop_open(const ft_workload *workload, ft_arena *arena,
+                                     ft_loop_emitter **out, ft_error *error);
+// The kernel's buffer for output |output| of the group.
+uint32_t ft_loop_output(ft_loop_emitter *e, uint32_t output);
 
 typedef enum ft_within { FT_WITHIN, FT_OUTSIDE, FT_WITHIN_UNKNOWN } ft_within;
 

@@ -1,8 +1,6 @@
 #include "codegen/nest.h"
 
-#include "codegen/expressions.h"
-
-enum { CACHE_LINE = 64, MAX_BUFFERED_BYTES = 1 << 20, TILE = 64 };
+enum { CACHE_LINE = 64, TILE = 64, MAX_ROW_NODES = 1024 };
 
 static uint64_t all_axes(const ft_group_ir *ir) {
   return ir->axis_count == 64 ? UINT64_MAX : ((uint64_t)1 << ir->axis_count) - 1;
@@ -101,8 +99,7 @@ static uint32_t order_axes(const ft_group_ir *ir, uint64_t mask, uint32_t *out) 
   return count;
 }
 
-// ---- the plan
-// -----------------------------------------------------------------------------
+// ---- the plan ------------------------------------------------------------------------
 
 static uint16_t fitting_lanes(uint32_t wanted, int64_t extent) {
   uint32_t lanes = 1;
@@ -154,10 +151,10 @@ static void cut(ft_nest *nest, int64_t block, int64_t row_length) {
 static const char *count_blocks(ft_nest *nest, ft_arena *arena) {
   if (nest->rows_per_block > nest->rows) nest->rows_per_block = nest->rows;
   int64_t row_blocks = (nest->rows + nest->rows_per_block - 1) / nest->rows_per_block;
-  if (row_blocks > INT32_MAX / nest->chunks)
+  if (row_blocks > INT32_MAX / nest->chunks / nest->parts)
     return ft_arena_printf(arena, "%lld x %lld blocks are too many",
-                           (long long)row_blocks, (long long)nest->chunks);
-  nest->grid = (uint32_t)(row_blocks * nest->chunks);
+                           (long long)row_blocks, (long long)nest->chunks * nest->parts);
+  nest->grid = (uint32_t)(row_blocks * nest->chunks * nest->parts);
   return NULL;
 }
 
@@ -173,109 +170,149 @@ static const char *choose_vector(ft_nest *nest, const ft_nest_choice *choice) {
   return NULL;
 }
 
-// ---- options
-// ------------------------------------------------------------------------------
+// ---- the split -------------------------------------------------------------------------
 
-// Every vector that starts at a multiple of |lanes| must start at a cache line.
+// Elements of |axis| that may not be torn apart: what its accumulators take at a time.
+static int64_t split_unit(const ft_nest *nest, uint32_t axis) {
+  if (axis != nest->reduced_order[nest->reduced_count - 1]) return 1;
+  bool is_vector = nest->has_vector && axis == nest->vector_axis;
+  return (is_vector ? nest->lanes : 1) * (int64_t)nest->unroll * FT_NEST_CHUNK;
+}
+
+static const char *split_refusal(const ft_nest *nest) {
+  if (nest->ir->levels != 1) return "split takes one level of reductions";
+  for (uint32_t i = 0; i < nest->ir->output_count; i++) {
+    if ((nest->ir->output[i].domain & nest->reduced) && ft_nest_store_pass(nest, i) > 1)
+      return "split takes no output over the row that needs its reductions";
+  }
+  return NULL;
+}
+
+// Cuts the reduced axis that has most to cut.
+static const char *split(ft_nest *nest, uint32_t parts) {
+  nest->parts = parts;
+  if (parts == 1) return NULL;
+  if (parts < 1 || parts > INT16_MAX) return "split is not a number of parts";
+  const char *wrong = split_refusal(nest);
+  if (wrong) return wrong;
+  int64_t most = 0;
+  for (uint32_t i = 0; i < nest->reduced_count; i++) {
+    uint32_t axis = nest->reduced_order[i];
+    int64_t units = nest->ir->extent[axis] / split_unit(nest, axis);
+    if (units <= most) continue;
+    most = units;
+    nest->split_axis = axis;
+  }
+  if (most < parts) return "split leaves nothing for some parts";
+  int64_t unit = split_unit(nest, nest->split_axis);
+  nest->part = most / parts * unit;
+  return NULL;
+}
+
+// ---- options ---------------------------------------------------------------------------
+
+// Every vector that starts at a multiple of |lanes| must be aligned as streamed stores of
+// its size are: to itself, and to a cache line when it is longer.
 bool ft_nest_can_stream(const ft_nest *nest, const ft_access *access) {
   int64_t size = (int64_t)ft_dtype_bytes(access->dtype);
   if (!nest->has_vector || access->stride[nest->vector_axis] != 1) return false;
-  if (nest->lanes * size % CACHE_LINE) return false;
-  if (nest->chunks > 1 && nest->chunk * size % CACHE_LINE) return false;
+  int64_t unit = nest->lanes * size < CACHE_LINE ? nest->lanes * size : CACHE_LINE;
+  if (unit < 16 || nest->lanes * size % unit) return false;
+  if (nest->chunks > 1 && nest->chunk * size % unit) return false;
   for (uint32_t axis = 0; axis < nest->ir->axis_count; axis++) {
-    if (axis != nest->vector_axis && access->stride[axis] * size % CACHE_LINE)
-      return false;
+    if (axis != nest->vector_axis && access->stride[axis] * size % unit) return false;
   }
-  return true;
-}
-
-// Marks what |node| is computed from, itself included.
-static void mark_cone(const ft_group_ir *ir, uint32_t node, bool *cone) {
-  for (uint32_t i = 0; i < ir->node_count; i++) cone[i] = i == node;
-  for (uint32_t i = node + 1; i-- > 0;) {
-    for (uint32_t k = 0; cone[i] && k < ir->node[i].operand_count; k++)
-      cone[ir->node[i].operand[k]] = true;
-  }
-}
-
-// Notes that pass |pass| needs |node| and all it is computed from.
-static void note_pass(const ft_group_ir *ir, uint32_t node, uint32_t pass, bool *cone,
-                      uint32_t *first, uint32_t *last) {
-  mark_cone(ir, node, cone);
-  for (uint32_t i = 0; i < ir->node_count; i++) {
-    if (!cone[i]) continue;
-    if (!first[i] || pass < first[i]) first[i] = pass;
-    if (pass > last[i]) last[i] = pass;
-  }
-}
-
-static bool is_worth_keeping(const ft_nest *nest, const ft_node *n) {
-  if (n->kind != FT_NODE_COMPUTE || !ft_expression_is_heavy(n->op)) return false;
-  int64_t bytes = nest->ir->extent[nest->vector_axis] * (int64_t)ft_dtype_bytes(n->dtype);
-  return (n->mask & nest->reduced) && bytes <= MAX_BUFFERED_BYTES;
-}
-
-// Expensive values over the row that an earlier pass computes and a later one needs.
-// False when out of memory.
-static bool choose_buffered(ft_nest *nest, ft_arena *arena) {
-  const ft_group_ir *ir = nest->ir;
-  bool *cone = FT_NEW_ARRAY(arena, bool, ir->node_count);
-  uint32_t *first = FT_NEW_ARRAY(arena, uint32_t, ir->node_count);
-  uint32_t *last = FT_NEW_ARRAY(arena, uint32_t, ir->node_count);
-  bool *kept = FT_NEW_ARRAY(arena, bool, ir->node_count);
-  if (!cone || !first || !last || !kept) return false;
-  for (uint32_t i = 0; i < ir->node_count; i++) {
-    const ft_node *n = &ir->node[i];
-    if (n->kind == FT_NODE_REDUCE)
-      note_pass(ir, n->operand[0], n->level, cone, first, last);
-  }
-  for (uint32_t i = 0; i < ir->output_count; i++) {
-    if (ir->output[i].domain & nest->reduced)
-      note_pass(ir, ir->output[i].node, ft_nest_store_pass(nest, i), cone, first, last);
-  }
-  bool is_row = nest->reduced_count == 1 && nest->has_vector &&
-                nest->reduced_order[0] == nest->vector_axis;
-  for (uint32_t i = 0; is_row && i < ir->node_count; i++) {
-    kept[i] = first[i] && last[i] > first[i] && is_worth_keeping(nest, &ir->node[i]);
-    nest->has_buffer |= kept[i];
-  }
-  nest->is_buffered = kept;
   return true;
 }
 
 uint32_t ft_nest_store_pass(const ft_nest *nest, uint32_t output) {
   uint32_t level = nest->ir->node[nest->ir->output[output].node].level;
-  return level < nest->ir->levels ? level + 1 : nest->ir->levels + 1;
+  bool is_late = level > 0 && nest->buffer == FT_NEST_ONLINE;
+  return level < nest->ir->levels && !is_late ? level + 1 : nest->ir->levels + 1;
 }
 
-static const char *check_options(const ft_nest *nest) {
+static bool is_row(const ft_nest *nest) {
+  return nest->reduced_count == 1 && nest->has_vector &&
+         nest->reduced_order[0] == nest->vector_axis;
+}
+
+static const char *check_registers(ft_nest *nest) {
+  int64_t extent = nest->ir->extent[nest->vector_axis];
+  int64_t steps = (extent + nest->lanes - 1) / nest->lanes;
+  if (!is_row(nest)) return "buffer 2, registers, takes one reduced axis, along the vectors";
+  if (steps > FT_NEST_MAX_STEPS || steps * nest->ir->node_count > MAX_ROW_NODES)
+    return "the row is too long for buffer 2, registers";
+  if (nest->unroll > 1) return "buffer 2, registers, has nothing to unroll";
+  nest->steps = (uint32_t)steps;
+  return NULL;
+}
+
+static const char *check_buffer(ft_nest *nest, ft_arena *arena) {
+  if (nest->buffer == FT_NEST_REGISTERS) return check_registers(nest);
+  if (nest->buffer == FT_NEST_ONLINE) return ft_nest_online_refusal(nest);
+  if (nest->buffer != FT_NEST_SCRATCH) return NULL;
+  const char *wrong = "nothing is worth a buffer";
+  if (is_row(nest)) ft_nest_choose_kept(nest, &wrong, arena);
+  return wrong;
+}
+
+// An unrolled loop must have that many steps, else it is the same kernel.
+static const char *check_unroll(const ft_nest *nest) {
+  if (!nest->unroll || nest->unroll > FT_NEST_MAX_UNROLL ||
+      (nest->unroll & (nest->unroll - 1)))
+    return "unroll is not a power of two up to 8";
+  if (nest->unroll == 1) return NULL;
+  bool is_inner = nest->reduced_count > 0;
+  uint32_t axis =
+      is_inner ? nest->reduced_order[nest->reduced_count - 1] : nest->vector_axis;
+  bool is_vector = nest->has_vector && axis == nest->vector_axis;
+  int64_t steps = nest->ir->extent[axis] / (is_vector ? nest->lanes : 1);
+  if (!is_inner && !nest->has_vector) steps = 1;
+  return steps < nest->unroll ? "unroll is more than there are steps" : NULL;
+}
+
+static const char *check_options(ft_nest *nest, ft_arena *arena) {
   if (nest->streams) {
     bool any = false;
     for (uint32_t i = 0; i < nest->ir->output_count; i++)
       any |= ft_nest_can_stream(nest, &nest->ir->output[i].access);
     if (!any) return "no output can be streamed";
   }
-  if (nest->buffers && !nest->has_buffer) return "nothing is worth a buffer";
-  return NULL;
+  if (nest->ahead < 0 || nest->ahead > 64) return "prefetch is not 0 to 64 rows";
+  if (nest->ahead && (!is_row(nest) || nest->ahead >= nest->rows))
+    return "prefetch takes rows along the vectors";
+  return check_buffer(nest, arena);
+}
+
+static void order(ft_nest *nest) {
+  uint64_t vector = nest->has_vector ? bit(nest->vector_axis) : 0;
+  const ft_group_ir *ir = nest->ir;
+  nest->kept_count = order_axes(ir, nest->kept & ~vector, nest->kept_order);
+  nest->reduced_count = order_axes(ir, nest->reduced & ~vector, nest->reduced_order);
+  if (nest->reduced & vector)
+    nest->reduced_order[nest->reduced_count++] = nest->vector_axis;
+  nest->rows = ft_group_ir_points(ir, nest->kept & ~vector);
 }
 
 const char *ft_nest_plan(const ft_group_ir *ir, const ft_nest_choice *choice,
                          ft_nest *out, ft_arena *arena) {
-  *out = (ft_nest){.ir = ir, .reduced = ir->reduced};
-  out->kept = all_axes(ir) & ~ir->reduced;
-  out->streams = choice->streams;
-  out->buffers = choice->buffers;
+  *out = (ft_nest){.ir = ir,
+                   .reduced = ir->reduced,
+                   .kept = all_axes(ir) & ~ir->reduced,
+                   .unroll = choice->unroll,
+                   .streams = choice->streams,
+                   .ahead = choice->ahead,
+                   .buffer = choice->buffer};
   if (choice->block < 1) return "block is not positive";
   const char *wrong = choose_vector(out, choice);
   if (wrong) return wrong;
-  uint64_t vector = out->has_vector ? bit(out->vector_axis) : 0;
-  out->kept_count = order_axes(ir, out->kept & ~vector, out->kept_order);
-  out->reduced_count = order_axes(ir, out->reduced & ~vector, out->reduced_order);
-  if (out->reduced & vector) out->reduced_order[out->reduced_count++] = out->vector_axis;
-  out->rows = ft_group_ir_points(ir, out->kept & ~vector);
-  cut(out, choice->block, ft_group_ir_points(ir, out->reduced | vector));
-  wrong = count_blocks(out, arena);
+  order(out);
+  wrong = check_unroll(out);
+  if (!wrong) wrong = split(out, choice->parts);
   if (wrong) return wrong;
-  if (out->buffers && !choose_buffered(out, arena)) return "out of memory";
-  return check_options(out);
+  uint64_t vector = out->has_vector ? bit(out->vector_axis) : 0;
+  cut(out, choice->block,
+      at_least_one(ft_group_ir_points(ir, out->reduced | vector) / out->parts));
+  wrong = count_blocks(out, arena);
+  return wrong ? wrong : check_options(out, arena);
 }

@@ -1,11 +1,13 @@
 #include "codegen/nest_tactic.h"
 
-#include "codegen/expressions.h"
+#include <stddef.h>
+#include <string.h>
 
-static const char *const knobs[] = {"block",   "buffer", "compiler", "non_temporal",
-                                    "threads", "vector", NULL};
+static const char *const knobs[] = {"block", "buffer",  "compiler", "non_temporal",
+                                    "prefetch", "split", "threads",  "unroll",
+                                    "vector", NULL};
 
-enum { SMALL_POINTS = 1 << 16, DEFAULT_CACHE_BYTES = 1 << 20 };
+enum { SMALL_POINTS = 1 << 16, SPLIT_POINTS = 1 << 13, DEFAULT_CACHE_BYTES = 1 << 20 };
 
 uint64_t ft_nest_all(const ft_group_ir *ir) {
   return ir->axis_count == 64 ? UINT64_MAX : ((uint64_t)1 << ir->axis_count) - 1;
@@ -15,20 +17,28 @@ uint64_t ft_nest_kept(const ft_group_ir *ir) {
   return ft_nest_all(ir) & ~ir->reduced;
 }
 
+// A knob's value, or 0, which no plan takes, when it is out of [1, most].
+static uint32_t small(const ft_schedule *schedule, const char *name, int64_t most) {
+  int64_t value = ft_schedule_get(schedule, name, 0);
+  return value > 0 && value <= most ? (uint32_t)value : 0;
+}
+
 static ft_nest_choice choice_of(const ft_schedule *schedule, uint64_t vector_axes) {
-  int64_t vector = ft_schedule_get(schedule, "vector", 0);
   return (ft_nest_choice){
       .vector_axes = vector_axes,
-      .vector = vector > 0 && vector <= 64 ? (uint32_t)vector : 0,
+      .vector = small(schedule, "vector", 64),
       .block = ft_schedule_get(schedule, "block", 0),
+      .unroll = small(schedule, "unroll", FT_NEST_MAX_UNROLL),
+      .parts = small(schedule, "split", INT16_MAX),
+      .ahead = ft_schedule_get(schedule, "prefetch", 0),
+      .buffer = (ft_nest_buffer)ft_schedule_get(schedule, "buffer", 0),
       .streams = ft_schedule_get(schedule, "non_temporal", 0) == 1,
-      .buffers = ft_schedule_get(schedule, "buffer", 0) == 1,
   };
 }
 
-static bool is_flag(const ft_schedule *schedule, const char *name) {
+static bool is_within(const ft_schedule *schedule, const char *name, int64_t most) {
   int64_t value = ft_schedule_get(schedule, name, -1);
-  return value == 0 || value == 1;
+  return value >= 0 && value <= most;
 }
 
 const char *ft_nest_check(const ft_group_ir *ir, uint64_t vector_axes,
@@ -36,8 +46,8 @@ const char *ft_nest_check(const ft_group_ir *ir, uint64_t vector_axes,
                           ft_arena *arena) {
   const char *wrong = ft_schedule_refusal(schedule, knobs, target, arena);
   if (wrong) return wrong;
-  if (!is_flag(schedule, "buffer")) return "buffer is not 0 or 1";
-  if (!is_flag(schedule, "non_temporal")) return "non_temporal is not 0 or 1";
+  if (!is_within(schedule, "buffer", FT_NEST_ONLINE)) return "buffer is not 0 to 3";
+  if (!is_within(schedule, "non_temporal", 1)) return "non_temporal is not 0 or 1";
   ft_nest_choice choice = choice_of(schedule, vector_axes);
   bool is_clang = ft_schedule_compiler(schedule, target)->is_clang;
   if (choice.streams && !is_clang) return "non_temporal needs clang";
@@ -57,115 +67,178 @@ ft_status ft_nest_kernel(const ft_group_ir *ir, uint64_t vector_axes,
   FT_TRY(ft_nest_build(&nest, arena, &out->kir, error));
   out->grid = nest.grid;
   out->scratch_bytes = out->kir->scratch_bytes;
+  out->workspace_bytes = out->kir->workspace_bytes;
   return FT_OK;
 }
 
 // ---- the space -----------------------------------------------------------------------
-
-// Values of the knobs to combine, default first.
-typedef struct values {
-  int64_t vector[2], block[2], threads[2], streams[2], buffers[2];
-  uint32_t vectors, blocks, threadings, streamings, bufferings;
-} values;
-
-static int64_t clamp(int64_t n, int64_t low, int64_t high) {
-  return n < low ? low : n > high ? high : n;
-}
-
-// Single-precision elements in a register.
-static int64_t lanes_of(const ft_target *target) {
-  return clamp(target->vector_bytes / 4, 4, 16);
-}
-
-static bool has_heavy(const ft_group_ir *ir) {
-  for (uint32_t i = 0; i < ir->node_count; i++) {
-    if (ir->node[i].kind == FT_NODE_COMPUTE && ft_expression_is_heavy(ir->node[i].op))
-      return true;
-  }
-  return false;
-}
-
-static void choose_blocks(values *v, int64_t points, int64_t threads) {
-  v->block[0] = clamp(points / (threads * 8), 2048, 32768);
-  v->block[1] = clamp(points / (threads * 2), 2048, 262144);
-  v->blocks = v->block[0] == v->block[1] ? 1 : 2;
-}
-
-static values choose_values(const ft_group_ir *ir, uint64_t vector_axes,
-                            const ft_target *target) {
-  int64_t points = ft_group_ir_points(ir, ft_nest_all(ir));
-  int64_t threads = target->threads ? target->threads : 1;
-  int64_t lanes = lanes_of(target);
-  values v = {.vector = {2 * lanes, lanes}};
-  // Two registers a step hide latency. Long expressions want more in flight, not less;
-  // reductions across the vectors touch more of each memory page.
-  bool is_across = ir->reduced && !(vector_axes & ir->reduced);
-  if (has_heavy(ir)) v.vector[1] = 4 * lanes;
-  if (is_across) {
-    v.vector[0] = 4 * lanes;
-    v.vector[1] = 2 * lanes;
-  }
-  v.vectors = points > lanes ? 2 : 1;
-  choose_blocks(&v, points, threads);
-  v.threads[v.threadings++] = points < SMALL_POINTS ? 1 : threads;
-  if (points < SMALL_POINTS && points >= 4096 && threads > 1)
-    v.threads[v.threadings++] = threads;
-  uint64_t cache = target->l2_bytes ? target->l2_bytes : DEFAULT_CACHE_BYTES;
-  v.streamings = 1;
-  if (ir->workload->write_bytes > cache) {
-    v.streams[0] = 1;
-    v.streamings = 2;
-  }
-  v.buffers[0] = 1;
-  v.bufferings = 2;
-  return v;
-}
 
 typedef struct enumeration {
   const ft_group_ir *ir;
   uint64_t vector_axes;
   const ft_target *target;
   ft_schedules *out;
+  int64_t points, threads, lanes;
+  bool is_across;  // reductions across the vectors
 } enumeration;
 
-// Drops what cannot work, and what comes to the same as an earlier one.
-static void offer(const enumeration *e, const char *compiler, int64_t block,
-                  int64_t buffer, int64_t streams, int64_t threads, int64_t vector) {
-  ft_schedule s = {0};
-  ft_schedule_set(&s, "block", block);
-  ft_schedule_set(&s, "buffer", buffer);
-  ft_schedule_set_text(&s, "compiler", compiler);
-  ft_schedule_set(&s, "non_temporal", streams);
-  ft_schedule_set(&s, "threads", threads);
-  ft_schedule_set(&s, "vector", vector);
-  if (!ft_nest_check(e->ir, e->vector_axes, e->target, &s, e->out->arena))
-    ft_schedules_add(e->out, &s);
+// Values of all knobs but the compiler.
+typedef struct knob_values {
+  int64_t block, buffer, streams, ahead, parts, threads, unroll, vector;
+} knob_values;
+
+static int64_t clamp(int64_t n, int64_t low, int64_t high) {
+  return n < low ? low : n > high ? high : n;
 }
 
-static void combine(const enumeration *e, const values *v, const char *compiler) {
-  for (uint32_t t = 0; t < v->threadings; t++)
-    for (uint32_t b = 0; b < v->blocks; b++)
-      for (uint32_t f = 0; f < v->bufferings; f++)
-        for (uint32_t n = 0; n < v->streamings; n++)
-          for (uint32_t w = 0; w < v->vectors; w++)
-            offer(e, compiler, v->block[b], v->buffers[f], v->streams[n], v->threads[t],
-                  v->vector[w]);
+static enumeration enumerate(const ft_group_ir *ir, uint64_t vector_axes,
+                             const ft_target *target, ft_schedules *out) {
+  return (enumeration){.ir = ir,
+                       .vector_axes = vector_axes,
+                       .target = target,
+                       .out = out,
+                       .points = ft_group_ir_points(ir, ft_nest_all(ir)),
+                       .threads = target->threads ? target->threads : 1,
+                       .lanes = clamp(target->vector_bytes / 4, 4, 16),
+                       .is_across = ir->reduced && !(vector_axes & ir->reduced)};
+}
+
+static bool is_offered(const ft_schedules *list, const ft_schedule *s) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    if (ft_schedule_equal(&list->item[i], s)) return true;
+  }
+  return false;
+}
+
+// Drops what cannot work, and what is there already.
+static bool offer(const enumeration *e, const char *compiler, knob_values v) {
+  ft_schedule s = {0};
+  ft_schedule_set(&s, "block", v.block);
+  ft_schedule_set(&s, "buffer", v.buffer);
+  ft_schedule_set_text(&s, "compiler", compiler);
+  ft_schedule_set(&s, "non_temporal", v.streams);
+  ft_schedule_set(&s, "prefetch", v.ahead);
+  ft_schedule_set(&s, "split", v.parts);
+  ft_schedule_set(&s, "threads", v.threads);
+  ft_schedule_set(&s, "unroll", v.unroll);
+  ft_schedule_set(&s, "vector", v.vector);
+  if (ft_nest_check(e->ir, e->vector_axes, e->target, &s, e->out->arena)) return false;
+  if (!is_offered(e->out, &s)) ft_schedules_add(e->out, &s);
+  return true;
+}
+
+static bool is_big(const enumeration *e) {
+  uint64_t cache = e->target->l2_bytes ? e->target->l2_bytes : DEFAULT_CACHE_BYTES;
+  return e->ir->workload->write_bytes > cache;
+}
+
+// Fewest parts that give each thread work, when rows alone do not; 1: rows do.
+static int64_t parts_of(const enumeration *e, int64_t each) {
+  int64_t vector = e->lanes;
+  int64_t rows = ft_group_ir_points(e->ir, ft_nest_kept(e->ir));
+  if (e->is_across) rows = rows / (4 * vector) + 1;
+  int64_t wanted = e->threads * each, most = e->points / SPLIT_POINTS;
+  if (!e->ir->reduced || rows >= 2 * e->threads || most < 2) return 1;
+  return clamp(wanted / rows, 1, clamp(most, 1, 256));
+}
+
+// What is best more often than not.
+static knob_values first_guess(const enumeration *e) {
+  knob_values v = {.parts = 1, .vector = e->lanes};
+  v.block = clamp(e->points / (e->threads * 8), 2048, 32768);
+  v.threads = e->points < SMALL_POINTS ? 1 : e->threads;
+  v.unroll = 2;
+  // Reductions across the vectors touch more of each memory page when wide.
+  if (e->is_across) {
+    v.vector = 4 * e->lanes;
+    v.unroll = 1;
+  }
+  v.streams = is_big(e);
+  v.ahead = e->ir->levels ? 2 : 0;
+  v.buffer = FT_NEST_SCRATCH;
+  v.parts = parts_of(e, 1);
+  if (v.parts > 1) v.threads = e->threads;
+  return v;
+}
+
+// The guess without what does not fit this group.
+static knob_values fitted(const enumeration *e, const char *compiler, knob_values v) {
+  ft_schedules none = {.arena = e->out->arena};
+  enumeration trial = *e;
+  trial.out = &none;
+  for (int relaxed = 0; relaxed < 32; relaxed++) {
+    knob_values w = v;
+    if (relaxed & 1) w.buffer = FT_NEST_REREAD;
+    if (relaxed & 2) w.ahead = 0;
+    if (relaxed & 4) w.streams = 0;
+    if (relaxed & 8) w.unroll = 1;
+    if (relaxed & 16) w.parts = 1;
+    if (offer(&trial, compiler, w)) return w;
+  }
+  return v;
+}
+
+// A knob set to another value.
+typedef struct change {
+  size_t knob;
+  int64_t value;
+} change;
+
+#define KNOB(name) offsetof(knob_values, name)
+
+static void apply(knob_values *v, change c) {
+  memcpy((char *)v + c.knob, &c.value, sizeof c.value);
+}
+
+// |v| with two changes; the second may be none (knob of the first).
+static void offer_changed(const enumeration *e, const char *compiler, knob_values v,
+                          change a, change b) {
+  apply(&v, b);
+  apply(&v, a);
+  if (v.buffer == FT_NEST_REGISTERS) v.unroll = 1;
+  if (v.buffer == FT_NEST_ONLINE) v.ahead = 0;
+  offer(e, compiler, v);
+}
+
+// The best guess, then what lies around it: every change alone and, for large outputs,
+// with the other kind of store.
+static void offer_around(const enumeration *e, const char *compiler, knob_values v) {
+  int64_t coarse = clamp(e->points / (e->threads * 2), 2048, 262144);
+  int64_t wide = e->is_across ? 2 * e->lanes : v.vector;
+  const change changes[] = {
+      {KNOB(unroll), v.unroll == 4 ? 2 : 4},
+      {KNOB(ahead), v.ahead ? 0 : 1},
+      {KNOB(parts), parts_of(e, 4)},
+      {KNOB(buffer), FT_NEST_REREAD},
+      {KNOB(buffer), FT_NEST_REGISTERS},
+      {KNOB(buffer), FT_NEST_ONLINE},
+      {KNOB(vector), wide},
+      {KNOB(threads), e->points >= 4096 ? e->threads : 1},
+      {KNOB(block), coarse},
+      {KNOB(unroll), 1},
+      {KNOB(parts), 1},
+  };
+  change other = {KNOB(streams), !v.streams};
+  offer(e, compiler, v);
+  if (is_big(e)) offer_changed(e, compiler, v, other, other);
+  for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+    offer_changed(e, compiler, v, changes[i], changes[i]);
+    if (is_big(e) && i < 6) offer_changed(e, compiler, v, changes[i], other);
+  }
 }
 
 void ft_nest_space(const ft_group_ir *ir, uint64_t vector_axes, const ft_target *target,
                    ft_schedules *out) {
-  enumeration e = {ir, vector_axes, target, out};
-  values v = choose_values(ir, vector_axes, target);
-  if (!target->compiler_count) return;
-  if (!target->compiler[0].is_clang) {
-    v.vector[0] = lanes_of(target);
-    v.vectors = 1;
-  }
-  combine(&e, &v, target->compiler[0].name);
-  // The other compilers may win on register use, not on block size.
-  v.blocks = v.threadings = v.vectors = 1;
-  for (uint32_t i = 1; i < target->compiler_count; i++) {
-    v.vector[0] = lanes_of(target) * (target->compiler[i].is_clang ? 2 : 1);
-    combine(&e, &v, target->compiler[i].name);
+  enumeration e = enumerate(ir, vector_axes, target, out);
+  for (uint32_t i = 0; i < target->compiler_count; i++) {
+    const ft_compiler *compiler = &target->compiler[i];
+    knob_values v = first_guess(&e);
+    if (!compiler->is_clang) v.vector = e.lanes;
+    v = fitted(&e, compiler->name, v);
+    // The other compilers may win on register use, not on block size.
+    if (i == 0)
+      offer_around(&e, compiler->name, v);
+    else
+      offer(&e, compiler->name, v);
   }
 }

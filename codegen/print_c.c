@@ -283,6 +283,32 @@ static void put_for(printer *p, const ft_kir_stmt *s) {
   ft_strbuf_add(&p->out, "}\n");
 }
 
+// The last block to count finds what the others stored: each counts after its stores.
+static void put_grid_done(printer *p, const ft_kir_stmt *s) {
+  start_line(p);
+  ft_strbuf_add(&p->out, "if (__atomic_add_fetch(");
+  put_address(p, s->buffer, s->index);
+  ft_strbuf_add(&p->out, ", 1, __ATOMIC_ACQ_REL) == ");
+  put_index(p, s->end);
+  ft_strbuf_add(&p->out, ") {\n");
+  p->depth++;
+  start_line(p);
+  ft_strbuf_add(&p->out, "__atomic_store_n(");
+  put_address(p, s->buffer, s->index);
+  ft_strbuf_add(&p->out, ", 0, __ATOMIC_RELAXED);\n");
+  p->depth--;
+  put_block(p, &s->body);
+  start_line(p);
+  ft_strbuf_add(&p->out, "}\n");
+}
+
+static void put_prefetch(printer *p, const ft_kir_stmt *s) {
+  start_line(p);
+  ft_strbuf_add(&p->out, "__builtin_prefetch(");
+  put_address(p, s->buffer, s->index);
+  ft_strbuf_add(&p->out, ");\n");
+}
+
 static void put_stmt(printer *p, const ft_kir_stmt *s) {
   switch (s->kind) {
     case FT_KIR_LET:
@@ -302,6 +328,12 @@ static void put_stmt(printer *p, const ft_kir_stmt *s) {
       break;
     case FT_KIR_BARRIER:
       break;  // one thread
+    case FT_KIR_GRID_DONE:
+      put_grid_done(p, s);
+      break;
+    case FT_KIR_PREFETCH:
+      put_prefetch(p, s);
+      break;
     case FT_KIR_FAIL:
       start_line(p);
       ft_strbuf_printf(&p->out, "return %d;\n", (int)s->code);
@@ -333,6 +365,10 @@ static void put_buffers(printer *p) {
     if (b->space == FT_KIR_SCRATCH)
       ft_strbuf_printf(&p->out, "  %s *restrict b%u = (%s *)((char *)scratch + %llu);\n",
                        type, i, type, (unsigned long long)b->offset);
+    // Other blocks write it too: not restrict.
+    if (b->space == FT_KIR_WORKSPACE)
+      ft_strbuf_printf(&p->out, "  %s *b%u = (%s *)((char *)buffers[%u] + %llu);\n", type,
+                       i, type, b->argument, (unsigned long long)b->offset);
   }
 }
 

@@ -13,7 +13,7 @@ typedef struct ft_kernel {
   ft_kir *kir;
   const char *body;  // when |kir| is NULL
   uint32_t grid;
-  uint64_t scratch_bytes;
+  uint64_t scratch_bytes, workspace_bytes;
 } ft_kernel;
 
 typedef struct ft_schedules {

@@ -16,7 +16,10 @@ typedef struct ft_static_facts {
 //                             uint32_t block, uint32_t thread, void *scratch).
 // Blocks [0, grid) are independent, any order, any thread. |buffers|: the workload's
 // inputs, then outputs, then one workspace pointer when workspace_bytes > 0. 0 is
-// success; anything else fails the run and is reported.
+// success; anything else fails the run and is reported. The workspace belongs to one step
+// of one program: it is 64-byte aligned, zero before the first launch, and keeps what a
+// launch leaves for the next one (kernels leave their counters zero); launches of one
+// step never overlap.
 typedef struct ft_module {
   ft_outcome outcome;   // FT_OUTCOME_OK, COMPILE_ERROR, TIMEOUT (compiler), ...
   ft_hash body_hash;    // of the kernel's body text: the cache key
@@ -30,7 +33,7 @@ typedef struct ft_module {
   uint32_t grid;             // number of blocks, >= 1
   uint32_t threads;          // how many pool threads run the blocks, >= 1
   uint64_t scratch_bytes;    // per thread, 64-byte aligned, contents undefined
-  uint64_t workspace_bytes;  // one per launch
+  uint64_t workspace_bytes;  // one per step; see above
   uint32_t scalar_count;
   const int64_t *scalar;
   ft_static_facts facts;

@@ -23,14 +23,14 @@ static void forget(ft_job *job) {
 }
 
 // A writable buffer of this class, size and key that |program| does not use yet. Scratch
-// and step workspaces are dead after their step, so a program may use them again.
+// is dead after its step, so a program may use it again.
 static ft_status take_blank(ft_job *job, uint32_t program, uint32_t class_,
                             uint64_t bytes, uint64_t key, ft_job_blank **out,
                             ft_error *error) {
   for (size_t i = 0; i < job->blank_count; i++) {
     ft_job_blank *b = &job->blank[i];
     if (b->class_ != class_ || b->key != key || b->held->memory.bytes != bytes) continue;
-    if (class_ < CLASS_STEP_WORKSPACE && b->last_program == program) continue;
+    if (class_ != CLASS_SCRATCH && b->last_program == program) continue;
     b->last_program = program;
     *out = b;
     return FT_OK;
@@ -134,6 +134,19 @@ static ft_status place_scratch(ft_job *job, uint32_t program, uint64_t bytes, vo
   return FT_OK;
 }
 
+// A step's workspace holds counters that a launch leaves as the next one needs them: zero
+// at first, and no other step's.
+static ft_status place_step_workspace(ft_job *job, uint32_t program, uint32_t step,
+                                      uint64_t bytes, void **out, ft_error *error) {
+  ft_job_blank *blank;
+  uint64_t key = (uint64_t)program << 32 | step;
+  FT_TRY(take_blank(job, program, CLASS_STEP_WORKSPACE, bytes, key, &blank, error));
+  blank->poison = 0;
+  snprintf(blank->held->name, sizeof blank->held->name, "workspace of step %u", step);
+  *out = blank->held->memory.data;
+  return FT_OK;
+}
+
 static ft_status build_arguments(ft_job *job, uint32_t program, uint32_t step,
                                  void ***out, ft_error *error) {
   ft_job_program *p = &job->program[program];
@@ -142,13 +155,9 @@ static ft_status build_arguments(ft_job *job, uint32_t program, uint32_t step,
   FT_OOM_IF(!buffers, error);
   for (uint32_t a = 0; a < s->argument_count; a++)
     buffers[a] = p->address[s->argument[a]];
-  if (s->module->workspace_bytes > 0) {
-    ft_job_blank *blank;
-    FT_TRY(take_blank(job, program, CLASS_STEP_WORKSPACE, s->module->workspace_bytes, 0,
-                      &blank, error));
-    snprintf(blank->held->name, sizeof blank->held->name, "workspace of step %u", step);
-    buffers[s->argument_count] = blank->held->memory.data;
-  }
+  if (s->module->workspace_bytes > 0)
+    FT_TRY(place_step_workspace(job, program, step, s->module->workspace_bytes,
+                                &buffers[s->argument_count], error));
   *out = buffers;
   return FT_OK;
 }

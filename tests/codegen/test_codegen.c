@@ -173,7 +173,7 @@ Test(codegen_check, refuses_what_cannot_work_before_it_is_built) {
       {"vector", 3, NULL, "power of two"},  {"vector", 128, NULL, "power of two"},
       {"vector", -8, NULL, "power of two"}, {"block", 0, NULL, "block"},
       {"block", -1, NULL, "block"},         {"threads", 0, NULL, "threads"},
-      {"threads", 3, NULL, "3 threads"},    {"buffer", 2, NULL, "buffer"},
+      {"threads", 3, NULL, "3 threads"},    {"buffer", 4, NULL, "buffer"},
       {"buffer", 1, NULL, "buffer"},        {"non_temporal", 9, NULL, "non_temporal"},
       {"compiler", 0, "tcc", "tcc"},        {"compiler", 0, NULL, "compiler"},
       {"zeal", 1, NULL, "zeal is unknown"},

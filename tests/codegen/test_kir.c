@@ -232,3 +232,75 @@ Test(codegen_kir, a_float_or_a_vector_is_no_index) {
   cr_assert(strstr(end(&k), "an index from 1 lanes of f32"));
   stop(&k);
 }
+
+// ---- the last block of a grid -----------------------------------------------------------
+
+// Each block counts in |counter|; the last one stores 1 to out[0].
+static const char *counting(kernel *k, uint32_t counter) {
+  ft_kir_stmt *last = ft_kir_grid_done(k->kir, counter, num(k, 0), num(k, 2));
+  ft_kir_id one = ft_kir_element(k->kir, &last->body, (ft_kir_type){FT_F32, 1}, 1);
+  ft_kir_store(k->kir, &last->body, k->out, one, num(k, 0), 1, FT_KIR_CACHED);
+  ft_kir_append(&k->grid->body, last);
+  ft_kir_append(&k->kir->body, k->grid);
+  return ft_kir_verify(k->kir);
+}
+
+Test(codegen_kir, the_last_block_counts_in_the_workspace_and_resets_it) {
+  kernel k = start();
+  uint32_t parts = ft_kir_workspace(k.kir, FT_F32, 3, 2);
+  uint32_t counter = ft_kir_workspace(k.kir, FT_I32, 1, 2);
+  cr_assert_eq(k.kir->buffer[parts].offset, 0);
+  cr_assert_eq(k.kir->buffer[counter].offset, 64);
+  cr_assert_eq(k.kir->workspace_bytes, 128);
+  cr_assert_null(counting(&k, counter));
+  const char *text;
+  cr_assert_eq(ft_print_c(k.kir, &text, NULL), FT_OK);
+  cr_assert(strstr(text, "int32_t *b4 = (int32_t *)((char *)buffers[2] + 64);\n"), "%s",
+            text);
+  cr_assert(strstr(text, "if (__atomic_add_fetch(b4, 1, __ATOMIC_ACQ_REL) == 2) {\n"),
+            "%s", text);
+  cr_assert(strstr(text, "__atomic_store_n(b4, 0, __ATOMIC_RELAXED);\n"), "%s", text);
+  stop(&k);
+}
+
+Test(codegen_kir, refuses_to_count_blocks_elsewhere) {
+  kernel k = start();
+  cr_assert(strstr(counting(&k, ft_kir_scratch(k.kir, FT_I32, 1)), "workspace"));
+  stop(&k);
+  k = start();
+  cr_assert(strstr(counting(&k, ft_kir_workspace(k.kir, FT_F32, 1, 2)), "holds f32"));
+  stop(&k);
+  k = start();
+  uint32_t counter = ft_kir_workspace(k.kir, FT_I32, 1, 2);
+  ft_kir_append(&k.kir->body, ft_kir_grid_done(k.kir, counter, num(&k, 0), num(&k, 2)));
+  cr_assert(strstr(ft_kir_verify(k.kir), "grid-done"));
+  stop(&k);
+}
+
+static void some_count(kernel *k, ft_kir_stmt *t) {
+  uint32_t counter = ft_kir_workspace(k->kir, FT_I32, 1, 2);
+  ft_kir_stmt *some =
+      ft_kir_if(k->kir, ft_kir_index(k->kir, FT_KIR_ILESS, t->value, num(k, 5)));
+  ft_kir_append(&some->body, ft_kir_grid_done(k->kir, counter, num(k, 0), num(k, 2)));
+  ft_kir_append(&t->body, some);
+}
+
+Test(codegen_kir, refuses_a_grid_done_where_threads_part) {
+  kernel k = start();
+  cr_assert(strstr(with_threads(&k, 32, some_count), "grid-done"));
+  stop(&k);
+}
+
+Test(codegen_kir, prefetches_global_buffers_only) {
+  kernel k = start();
+  ft_kir_prefetch(k.kir, &k.loop->body, k.in, k.loop->value);
+  cr_assert_null(end(&k));
+  const char *text;
+  cr_assert_eq(ft_print_c(k.kir, &text, NULL), FT_OK);
+  cr_assert(strstr(text, "__builtin_prefetch(b1 + v8);\n"), "%s", text);
+  stop(&k);
+  k = start();
+  ft_kir_prefetch(k.kir, &k.loop->body, ft_kir_scratch(k.kir, FT_F32, 1), num(&k, 0));
+  cr_assert(strstr(end(&k), "not global"));
+  stop(&k);
+}
