@@ -611,6 +611,9 @@ static void put_stmt(printer *p, const ft_kir_stmt *s) {
       start_line(p);
       ft_strbuf_add(&p->out, p->is_sim ? "s->epoch++;\n" : "__syncthreads();\n");
       break;
+    case FT_KIR_PREFETCH:
+    case FT_KIR_GRID_DONE:
+      break;  // a hint; and what needs a workspace was refused
     case FT_KIR_FAIL:
       put_fail(p, s);
       break;
@@ -853,6 +856,7 @@ static const char *note_buffers(printer *p) {
   for (uint32_t i = 1; i < p->kir->buffer_count; i++) {
     const ft_kir_buffer *b = &p->kir->buffer[i];
     if (b->space == FT_KIR_SCRATCH) return "scratch memory is for plain C";
+    if (b->space == FT_KIR_WORKSPACE) return "no workspace between blocks yet";
     if (!ft_simt_c_type(b->dtype)) return "a dtype without kernels";
     uint64_t bytes = (uint64_t)b->count * ft_dtype_bytes(b->dtype);
     if (b->space == FT_KIR_SHARED) p->launch.shared_bytes += (bytes + 15) / 16 * 16;
