@@ -6,7 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=${FT_RESULTS_OUT:-$here}
-nvdisasm=nvidia-cuda-nvdisasm==13.0.85
+nvdisasm=nvidia-cuda-nvdisasm==13.2.51
 
 cd "$root"
 cmake --build --preset release --target ft_codegen >/dev/null

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "codegen/nest.h"
 #include "codegen/nvrtc.h"
 #include "codegen/occupancy.h"
 #include "codegen/print_simt.h"
@@ -122,7 +123,7 @@ static void save(const ft_cubin *cubin) {
   }
 }
 
-// |in_flight|: bytes that a thread has asked for before it uses any.
+// |in_flight|: bytes that a thread has asked for before it uses any; 0: it strides.
 static void put(const char *group, const char *skeleton, const char *knobs, ft_kir *kir,
                 int64_t in_flight) {
   const char *text;
@@ -143,6 +144,15 @@ static void put(const char *group, const char *skeleton, const char *knobs, ft_k
          (long long)f->spill_load_bytes, (long long)f->shared_bytes, o.share,
          ft_occupancy_limit_text(o.limit),
          (long long)(in_flight * o.blocks * launch.threads));
+}
+
+// Whether the vectors lie along an axis that every tensor is contiguous or constant along.
+static bool is_contiguous(const ft_group_ir *ir, bool is_row) {
+  uint64_t all = ((uint64_t)1 << ir->axis_count) - 1;
+  uint32_t axis = ft_nest_best_axis(ir, is_row ? ir->reduced : all & ~ir->reduced);
+  for (uint32_t i = 0; i < ir->node_count; i++)
+    if (ir->node[i].kind == FT_NODE_LOAD && ir->node[i].access.stride[axis] > 1) return false;
+  return true;
 }
 
 static void put_nests(uint32_t kind, const ft_workload *w) {
@@ -166,7 +176,10 @@ static void put_nests(uint32_t kind, const ft_workload *w) {
           put(groups[kind].name, c.row_threads ? "row" : ir->reduced ? "column" : "pointwise",
               ft_arena_printf(arena, "vector=%u unroll=%u row_threads=%u", c.vector, c.unroll,
                               c.row_threads),
-              kir, (int64_t)4 * c.vector * c.unroll * groups[kind].inputs);
+              kir,
+              is_contiguous(ir, c.row_threads)
+                  ? (int64_t)4 * c.vector * c.unroll * groups[kind].inputs
+                  : 0);
         }
 }
 
