@@ -2,9 +2,9 @@
 // codegen/nest*.c.
 //
 // Code is emitted on demand: ft_nest_emit computes a node in the outermost scope that has
-// its axes open and its operands computed, so what does not change in a loop stands before
-// it. A loop's statement is appended to the outer block when its body is done; whatever
-// the body needed from outside was appended earlier.
+// its axes open and its operands computed, so what does not change in a loop stands
+// before it. A loop's statement is appended to the outer block when its body is done;
+// whatever the body needed from outside was appended earlier.
 #ifndef FT_CODEGEN_NEST_EMIT_H
 #define FT_CODEGEN_NEST_EMIT_H
 

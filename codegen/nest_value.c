@@ -4,7 +4,8 @@
 
 #include "codegen/nest_emit.h"
 
-// ---- scopes ----------------------------------------------------------------------------
+// ---- scopes
+// ----------------------------------------------------------------------------
 
 ft_kir_block *ft_nest_here(ft_nest_emitter *e) {
   return e->scope[e->depth].block;
@@ -40,7 +41,8 @@ static uint32_t outermost_scope(const ft_nest_emitter *e, uint64_t mask) {
   return depth;
 }
 
-// ---- memory ----------------------------------------------------------------------------
+// ---- memory
+// ----------------------------------------------------------------------------
 
 // |kept|: the indices of the kept axes.
 static ft_kir_id address(ft_nest_emitter *e, const ft_access *access,
@@ -50,8 +52,8 @@ static ft_kir_id address(ft_nest_emitter *e, const ft_access *access,
     if (!access->stride[axis]) continue;
     bool is_kept = e->nest->kept >> axis & 1;
     ft_kir_id stride = ft_nest_number(e, access->stride[axis]);
-    ft_kir_id term = ft_kir_index(e->kir, FT_KIR_IMUL,
-                                  is_kept ? kept[axis] : e->index[axis], stride);
+    ft_kir_id term =
+        ft_kir_index(e->kir, FT_KIR_IMUL, is_kept ? kept[axis] : e->index[axis], stride);
     sum = ft_kir_index(e->kir, FT_KIR_IADD, sum, term);
   }
   return sum;
@@ -84,7 +86,8 @@ void ft_nest_prefetch(ft_nest_emitter *e) {
   }
 }
 
-// ---- division by what does not change in the loop --------------------------------------
+// ---- division by what does not change in the loop
+// --------------------------------------
 
 static ft_kir_id constant(ft_nest_emitter *e, ft_kir_block *at, double number) {
   int64_t bits;
@@ -96,8 +99,8 @@ static ft_kir_id chosen(ft_nest_emitter *e, ft_kir_block *at, ft_kir_id less,
                         ft_kir_id than, ft_kir_id yes, ft_kir_id no) {
   ft_kir_id is_less =
       ft_kir_primitive(e->kir, at, FT_OP_LESS, FT_BOOL, (ft_kir_id[]){less, than}, 2);
-  return ft_kir_primitive(e->kir, at, FT_OP_WHERE, FT_F32, (ft_kir_id[]){is_less, yes, no},
-                          3);
+  return ft_kir_primitive(e->kir, at, FT_OP_WHERE, FT_F32,
+                          (ft_kir_id[]){is_less, yes, no}, 3);
 }
 
 // 1 / s may be infinite or lose digits where a / s does not. So a / s becomes
@@ -106,13 +109,12 @@ static ft_kir_id chosen(ft_nest_emitter *e, ft_kir_block *at, ft_kir_id less,
 static void make_inverse(ft_nest_emitter *e, ft_nest_known *k, uint16_t lanes) {
   ft_kir_block *at = e->scope[k->depth].block;
   ft_kir_id size = ft_kir_primitive(e->kir, at, FT_OP_ABS, FT_F32, &k->value, 1);
-  ft_kir_id unit = chosen(e, at, size, constant(e, at, 0x1p-100),
-                          constant(e, at, 0x1p64), constant(e, at, 1));
+  ft_kir_id unit = chosen(e, at, size, constant(e, at, 0x1p-100), constant(e, at, 0x1p64),
+                          constant(e, at, 1));
   unit = chosen(e, at, constant(e, at, 0x1p100), size, constant(e, at, 0x1p-64), unit);
   ft_kir_id scaled =
       ft_kir_primitive(e->kir, at, FT_OP_MUL, FT_F32, (ft_kir_id[]){k->value, unit}, 2);
-  ft_kir_id inverse =
-      ft_kir_primitive(e->kir, at, FT_OP_RECIPROCAL, FT_F32, &scaled, 1);
+  ft_kir_id inverse = ft_kir_primitive(e->kir, at, FT_OP_RECIPROCAL, FT_F32, &scaled, 1);
   k->unit = ft_kir_splat(e->kir, at, unit, lanes);
   k->inverse = ft_kir_splat(e->kir, at, inverse, lanes);
 }
@@ -152,7 +154,8 @@ static ft_kir_id emit_division(ft_nest_emitter *e, const ft_node *n, ft_kir_id a
   return ft_kir_primitive(e->kir, at, FT_OP_MUL, FT_F32, (ft_kir_id[]){a, k->inverse}, 2);
 }
 
-// ---- nodes -----------------------------------------------------------------------------
+// ---- nodes
+// -----------------------------------------------------------------------------
 
 static ft_kir_id emit(ft_nest_emitter *e, uint32_t node);
 
@@ -228,7 +231,8 @@ static ft_kir_id emit(ft_nest_emitter *e, uint32_t node) {
   return k->value;
 }
 
-// ---- stores ----------------------------------------------------------------------------
+// ---- stores
+// ----------------------------------------------------------------------------
 
 void ft_nest_store(ft_nest_emitter *e, const ft_output *out, bool is_aligned) {
   bool is_vector = ft_nest_along_vector(e, out->domain);

@@ -17,6 +17,14 @@ typedef struct known {
   uint32_t depth, splat_depth;
 } known;
 
+// What is known at one of the items that a thread computes side by side.
+typedef struct item {
+  known *known;  // [node]
+  ft_kir_id index[FT_MAX_AXES];
+} item;
+
+enum { MOST_ITEMS = 8 };
+
 typedef struct emitter {
   const ft_group_ir *ir;
   const ft_simt_choice *choice;
@@ -29,9 +37,9 @@ typedef struct emitter {
   uint32_t order[2][FT_MAX_AXES], count[2];  // kept and reduced axes, outermost first
   uint32_t depth;
   scope scope[MAX_SCOPES];
-  ft_kir_id index[FT_MAX_AXES];
-  known *known;        // [node]
-  uint32_t *argument;  // [ABI position] buffer, 0: not declared
+  item item[MOST_ITEMS];  // the first |items| are in use
+  uint32_t items, at;     // at: the one that is being computed
+  uint32_t *argument;     // [ABI position] buffer, 0: not declared
   uint32_t *total;     // [node] register of a reduction
   uint32_t pass;
   ft_kir_id thread, lane, row_in_block, is_stored;  // rows: is_stored is "row < rows"
@@ -53,13 +61,23 @@ static void enter(emitter *e, ft_kir_block *block, uint64_t axes) {
   e->depth++;
 }
 
+static void forget(emitter *e, known *k) {
+  if (k->value && k->depth >= e->depth) k->value = 0;
+  if (k->splat && k->splat_depth >= e->depth) k->splat = 0;
+}
+
 static void leave(emitter *e) {
-  for (uint32_t i = 0; i < e->ir->node_count; i++) {
-    known *k = &e->known[i];
-    if (k->value && k->depth >= e->depth) k->value = 0;
-    if (k->splat && k->splat_depth >= e->depth) k->splat = 0;
-  }
+  for (uint32_t u = 0; u < e->items; u++)
+    for (uint32_t i = 0; i < e->ir->node_count; i++) forget(e, &e->item[u].known[i]);
   e->depth--;
+}
+
+static known *known_of(emitter *e, uint32_t node) {
+  return &e->item[e->at].known[node];
+}
+
+static ft_kir_id index_of(const emitter *e, uint32_t axis) {
+  return e->item[e->at].index[axis];
 }
 
 static ft_kir_id number(emitter *e, int64_t n) {
@@ -97,7 +115,7 @@ static ft_kir_id address(emitter *e, const ft_access *access) {
   for (uint32_t axis = 0; axis < e->ir->axis_count; axis++) {
     if (!access->stride[axis]) continue;
     ft_kir_id term =
-        calculate(e, FT_KIR_IMUL, e->index[axis], number(e, access->stride[axis]));
+        calculate(e, FT_KIR_IMUL, index_of(e, axis), number(e, access->stride[axis]));
     sum = calculate(e, FT_KIR_IADD, sum, term);
   }
   return sum;
@@ -120,7 +138,7 @@ static ft_kir_id emit(emitter *e, uint32_t node);
 static ft_kir_id emit_lanes(emitter *e, uint32_t node, uint16_t lanes) {
   ft_kir_id value = emit(e, node);
   if (e->kir->value[value].type.lanes == lanes) return value;
-  known *k = &e->known[node];
+  known *k = known_of(e, node);
   if (!k->splat) {
     k->splat = ft_kir_splat(e->kir, e->scope[k->depth].block, value, lanes);
     k->splat_depth = k->depth;
@@ -133,7 +151,7 @@ static ft_kir_id emit_compute(emitter *e, const ft_node *n, uint16_t lanes,
   ft_kir_id operand[3] = {0};
   for (uint32_t i = 0; i < n->operand_count; i++) {
     operand[i] = emit_lanes(e, n->operand[i], lanes);
-    uint32_t at = e->known[n->operand[i]].depth;
+    uint32_t at = known_of(e, n->operand[i])->depth;
     if (at > *depth) *depth = at;
   }
   return ft_kir_primitive(e->kir, e->scope[*depth].block, n->op, n->dtype, operand,
@@ -154,7 +172,7 @@ static ft_kir_id emit_new(emitter *e, uint32_t node, uint32_t *depth) {
 }
 
 static ft_kir_id emit(emitter *e, uint32_t node) {
-  known *k = &e->known[node];
+  known *k = known_of(e, node);
   if (k->value) return k->value;
   uint32_t depth = outermost_scope(e, e->ir->node[node].mask);
   k->value = emit_new(e, node, &depth);
@@ -193,7 +211,7 @@ static void decode(emitter *e, int which, ft_kir_id at) {
     if (i > 0) index = calculate(e, FT_KIR_IMOD, index, number(e, steps_along(e, axis)));
     if (e->has_vector && axis == e->vector_axis)
       index = calculate(e, FT_KIR_IMUL, index, number(e, e->lanes));
-    e->index[axis] = index == at ? at : named(e, index);  // |at| has a name
+    e->item[e->at].index[axis] = index == at ? at : named(e, index);  // |at| has a name
     inner *= steps_along(e, axis);
   }
 }
@@ -298,7 +316,7 @@ static void close_total(emitter *e, uint32_t node) {
     if (e->choice->row_threads > WARP) value = gathered(e, n->op, value);
   }
   value = converted(e, value, n->dtype);
-  e->known[node] = (known){.value = value, .depth = e->depth};
+  *known_of(e, node) = (known){.value = value, .depth = e->depth};
 }
 
 // ---- passes
@@ -380,17 +398,56 @@ static int64_t grid_of(const emitter *e) {
   return e->choice->blocks && e->choice->blocks < needed ? e->choice->blocks : needed;
 }
 
-static void put_items(emitter *e, ft_kir_id first) {
+static ft_kir_id item_after(emitter *e, ft_kir_id first, uint32_t u) {
+  if (u == 0) return first;
+  return named(
+      e, calculate(e, FT_KIR_IADD, first, number(e, (int64_t)u * e->choice->threads)));
+}
+
+static void put_each(emitter *e, ft_kir_id first) {
   for (uint32_t u = 0; u < e->choice->unroll; u++) {
-    ft_kir_id item = first;
-    if (u > 0)
-      item = named(e, calculate(e, FT_KIR_IADD, first,
-                                number(e, (int64_t)u * e->choice->threads)));
-    ft_kir_stmt *branch =
-        ft_kir_if(e->kir, calculate(e, FT_KIR_ILESS, item, number(e, steps_of(e, KEPT))));
+    ft_kir_id item = item_after(e, first, u);
+    ft_kir_stmt *branch = ft_kir_if(
+        e->kir, calculate(e, FT_KIR_ILESS, item, number(e, steps_of(e, KEPT))));
     item_body(e, &branch->body, item);
     ft_kir_append(here(e), branch);
   }
+}
+
+static void load_all(emitter *e) {
+  for (uint32_t i = 0; i < e->ir->node_count; i++)
+    if (e->ir->node[i].kind == FT_NODE_LOAD) emit(e, i);
+}
+
+// Side by side: all that the items read is asked for before any of it is used.
+static void put_together(emitter *e, ft_kir_id first) {
+  for (e->at = 0; e->at < e->items; e->at++)
+    decode(e, KEPT, item_after(e, first, e->at));
+  e->scope[e->depth].open |= e->kept;
+  for (e->at = 0; e->at < e->items; e->at++) load_all(e);
+  for (e->at = 0; e->at < e->items; e->at++) store_outer(e);
+  e->at = 0;
+}
+
+// A turn: |unroll| items, of which the last ones may be past the end.
+static void put_items(emitter *e, ft_kir_id first) {
+  if (e->reduced || e->choice->unroll == 1) {
+    put_each(e, first);
+    return;
+  }
+  int64_t ahead = (int64_t)(e->choice->unroll - 1) * e->choice->threads;
+  ft_kir_id last = calculate(e, FT_KIR_IADD, first, number(e, ahead));
+  ft_kir_stmt *branch = ft_kir_if(
+      e->kir, calculate(e, FT_KIR_ILESS, last, number(e, steps_of(e, KEPT))));
+  e->items = e->choice->unroll;
+  enter(e, &branch->body, 0);
+  put_together(e, first);
+  leave(e);
+  e->items = 1;
+  enter(e, &branch->otherwise, 0);
+  put_each(e, first);
+  leave(e);
+  ft_kir_append(here(e), branch);
 }
 
 static void item_thread(emitter *e, ft_kir_id block) {
@@ -455,7 +512,7 @@ static const char *launch_refusal(const ft_simt_choice *c) {
   if (c->threads < WARP || c->threads > 1024 || c->threads % WARP)
     return "threads is not a multiple of 32 up to 1024";
   if (!is_power_of_two(c->vector) || c->vector > 8) return "vector is not 1, 2, 4 or 8";
-  if (c->unroll < 1 || c->unroll > 8) return "unroll is not 1 to 8";
+  if (c->unroll < 1 || c->unroll > MOST_ITEMS) return "unroll is not 1 to 8";
   if (!c->row_threads) return NULL;
   if (!is_power_of_two(c->row_threads) || c->threads % c->row_threads)
     return "row_threads does not divide threads";
@@ -482,7 +539,8 @@ static void list_axes(emitter *e) {
 
 static emitter plan(const ft_group_ir *ir, const ft_simt_choice *choice,
                     ft_arena *arena) {
-  emitter e = {.ir = ir, .choice = choice, .arena = arena, .reduced = ir->reduced};
+  emitter e = {
+      .ir = ir, .choice = choice, .arena = arena, .reduced = ir->reduced, .items = 1};
   uint64_t all = ir->axis_count == 64 ? UINT64_MAX : bit(ir->axis_count) - 1;
   e.kept = all & ~ir->reduced;
   uint32_t axis = ft_nest_best_axis(ir, vector_axes(ir, choice));
@@ -514,10 +572,12 @@ ft_status ft_simt_nest_build(const ft_group_ir *ir, const ft_simt_choice *choice
   emitter e = plan(ir, choice, arena);
   uint32_t arguments = ir->workload->group.input_count + ir->workload->group.output_count;
   e.kir = ft_kir_create(arena);
-  e.known = FT_NEW_ARRAY(arena, known, ir->node_count);
+  known *table = FT_NEW_ARRAY(arena, known, (size_t)ir->node_count * MOST_ITEMS);
   e.argument = FT_NEW_ARRAY(arena, uint32_t, arguments);
   e.total = FT_NEW_ARRAY(arena, uint32_t, ir->node_count);
-  FT_OOM_IF(!e.kir || !e.known || !e.argument || !e.total, error);
+  FT_OOM_IF(!e.kir || !table || !e.argument || !e.total, error);
+  for (uint32_t u = 0; u < MOST_ITEMS; u++)
+    e.item[u].known = table + (size_t)u * ir->node_count;
   ft_kir_stmt *grid = ft_kir_for(e.kir, FT_KIR_GRID, number(&e, 0),
                                  number(&e, grid_of(&e)), number(&e, 1));
   ft_kir_stmt *threads = ft_kir_for(e.kir, FT_KIR_THREAD, number(&e, 0),

@@ -1,0 +1,43 @@
+// occupancy - how many blocks of a kernel a multiprocessor holds at a time, and why no
+// more.
+//
+// Formula: registers are handed out per warp in units of 256, a quarter of them to each
+// of four schedulers; shared memory in units of 128 bytes, with a part that the system
+// reserves. It agrees with cuda_occupancy.h of CUDA 13.0 (checked by a test with that
+// header's results). Chip numbers: CUDA C++ Programming Guide, table of compute
+// capabilities.
+#ifndef FT_CODEGEN_OCCUPANCY_H
+#define FT_CODEGEN_OCCUPANCY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct ft_chip {
+  const char *arch;  // "sm_90"
+  uint32_t units;    // multiprocessors of its largest usual product
+  uint32_t threads_per_unit, blocks_per_unit;
+  uint32_t registers_per_unit;
+  uint64_t shared_per_unit, shared_per_block, shared_reserved;  // bytes
+} ft_chip;
+
+typedef enum ft_occupancy_limit {
+  FT_LIMIT_THREADS,
+  FT_LIMIT_BLOCKS,
+  FT_LIMIT_REGISTERS,
+  FT_LIMIT_SHARED
+} ft_occupancy_limit;
+
+typedef struct ft_occupancy {
+  uint32_t blocks, warps;  // per multiprocessor; 0: the kernel cannot be launched
+  double share;            // of the warps that it could hold
+  ft_occupancy_limit limit;
+} ft_occupancy;
+
+// NULL: no numbers for |arch|. Suffixes (sm_90a) are those of their base.
+const ft_chip *ft_chip_find(const char *arch);
+// |registers| per thread, |shared_bytes| per block (static and dynamic).
+ft_occupancy ft_occupancy_of(const ft_chip *chip, uint32_t threads, uint32_t registers,
+                             uint64_t shared_bytes);
+const char *ft_occupancy_limit_text(ft_occupancy_limit limit);
+
+#endif
