@@ -89,7 +89,9 @@ static void run_contracts(session *s, const test_case *cases, uint32_t count,
                                 module, &error),
                FT_OK, "%s", error.text);
   for (uint32_t i = 0; i < count; i++) {
-    if (getenv("FT_SHOW")) fprintf(stderr, "seed %llu %s\n%s\n", (unsigned long long)cases[i].seed, ft_schedule_json(&candidate[i].schedule, s->arena), module[i].source);
+    if (getenv("FT_SHOW"))
+      fprintf(stderr, "seed %llu %s\n%s\n", (unsigned long long)cases[i].seed,
+              ft_schedule_json(&candidate[i].schedule, s->arena), module[i].source);
     run_case(s, &cases[i], &candidate[i], &module[i]);
   }
   s->kernels += count;
