@@ -266,24 +266,12 @@ static ft_status find_prologue(const ft_contract *c, uint32_t i, ft_arena *arena
   return FT_OK;
 }
 
-// Where a plain operand is read in the end.
-static ft_affine reach(ft_loop_emitter *e, uint32_t value, const ft_place *place) {
-  for (;;) {
-    uint32_t root = e->graph->value[value].root;
-    place = ft_place_view(&e->places, place, &e->graph->value[root].shape);
-    if (!place) return (ft_affine){.is_lost = true};
-    const ft_primitive *p = ft_loop_producer(e, root);
-    if (!p) return place->linear;
-    place = ft_loop_operand(e, p, 0, place);
-    value = p->input[0];
-  }
-}
-
 // How operand |i| moves along k, or along n.
 static ft_status find_stride(const ft_contract *c, uint32_t i, bool along_n,
                              ft_arena *arena, ft_affine *out, prologue *how,
                              ft_error *error) {
   ft_contract_emitter m;
+  uint32_t root;
   FT_TRY(ft_contract_open(c, arena, &m, error));
   ft_kir *kir = m.e->kir;
   ft_kir_id zero = ft_kir_number(kir, 0), one = ft_kir_number(kir, 1);
@@ -297,8 +285,22 @@ static ft_status find_stride(const ft_contract *c, uint32_t i, bool along_n,
   FT_OOM_IF(!place, error);
   FT_TRY(find_prologue(c, i, arena, how, error));
   *out = (ft_affine){.is_lost = true};
-  if (how->is_plain) *out = reach(m.e, c->operand[i], place);
+  if (how->is_plain) *out = ft_contract_reach(&m, i, place, &root);
   FT_OOM_IF(kir->failed, error);
+  return FT_OK;
+}
+
+// B lies with its terms side by side, and columns apart.
+static ft_status choose_turn(ft_contract *c, ft_arena *arena, ft_error *error) {
+  ft_affine k, n;
+  prologue how;
+  uint32_t lanes = c->choice.vector;
+  while (lanes > c->choice.kc) lanes /= 2;
+  if (!c->choice.packs_b || c->is_image || lanes < 4) return FT_OK;
+  FT_TRY(find_stride(c, 1, false, arena, &k, &how, error));
+  if (!how.is_plain || k.is_lost || k.coef != 1 || k.offset) return FT_OK;
+  FT_TRY(find_stride(c, 1, true, arena, &n, &how, error));
+  if (n.is_lost || n.coef > 1) c->turn_lanes = lanes;
   return FT_OK;
 }
 
@@ -312,7 +314,7 @@ ft_status ft_contract_must_pack(const ft_contract *problem, uint32_t i, ft_arena
   if (*out) return FT_OK;
   FT_TRY(find_stride(problem, i, false, arena, &k, &how, error));
   if (i) FT_TRY(find_stride(problem, i, true, arena, &n, &how, error));
-  // Vectors of B may change to their own segments; they must lie in one piece.
+  // Vectors of B lie in one piece, or they are put together once.
   *out = !how.is_plain || k.is_lost || (i && !n.is_lost && n.coef > 1);
   return FT_OK;
 }
@@ -524,6 +526,7 @@ ft_status ft_contract_plan(const ft_workload *workload, const ft_contract_choice
   out->grid = 1;
   *reason = find_refusal(out, arena);
   if (*reason || out->is_empty) return FT_OK;
+  if (out->k) FT_TRY(choose_turn(out, arena, error));
   if (out->choice.packs_a && out->k) FT_TRY(choose_k_segment(out, arena, error));
   return choose_segment(out, arena, reason, error);
 }

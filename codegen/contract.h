@@ -47,7 +47,8 @@ typedef struct ft_contract {
   int64_t batches, m, n, k;
   int64_t m_blocks, n_blocks, k_blocks, chunk;
   int64_t segment, k_segment;
-  uint32_t k_lanes;  // of vectors along k, while A is packed
+  uint32_t turn_lanes;  // B is packed in squares, transposed; 0: it is not
+  uint32_t k_lanes;     // of vectors along k, while A is packed
   uint32_t grid;
   uint64_t scratch_bytes;
 } ft_contract;

@@ -128,6 +128,21 @@ const ft_place *ft_contract_c_place(ft_contract_emitter *m, ft_affine row,
                      shape_of(m, c->anchor->output));
 }
 
+ft_affine ft_contract_reach(ft_contract_emitter *m, uint32_t i, const ft_place *place,
+                            uint32_t *out_root) {
+  ft_loop_emitter *e = m->e;
+  for (uint32_t value = m->c->operand[i];;) {
+    uint32_t root = e->graph->value[value].root;
+    place = ft_place_view(&e->places, place, shape_of(m, root));
+    if (!place) return (ft_affine){.is_lost = true};
+    const ft_primitive *p = ft_loop_producer(e, root);
+    *out_root = root;
+    if (!p) return place->linear;
+    place = ft_loop_operand(e, p, 0, place);
+    value = p->input[0];
+  }
+}
+
 // ---- the sums of one tile
 // ---------------------------------------------------------------
 
@@ -433,7 +448,8 @@ static void open_scratch(ft_contract_emitter *m) {
   m->a_stride = spaced(t->kc + c->k_lanes);
   m->b_stride = spaced(t->nc);
   if (t->packs_a) m->a = ft_kir_scratch(m->e->kir, FT_F32, t->mc * m->a_stride);
-  if (t->packs_b) m->b = ft_kir_scratch(m->e->kir, FT_F32, t->kc * m->b_stride);
+  if (t->packs_b)
+    m->b = ft_kir_scratch(m->e->kir, FT_F32, (t->kc + c->turn_lanes) * m->b_stride);
 }
 
 ft_status ft_contract_emit(const ft_contract *contract, bool only_a, ft_arena *arena,

@@ -55,6 +55,10 @@ const ft_place *ft_contract_b_place(ft_contract_emitter *m, ft_affine k,
 const ft_place *ft_contract_c_place(ft_contract_emitter *m, ft_affine row,
                                     ft_contract_split column);
 
+// Where operand |i|, which is a tensor in memory, is read for the element at |place|.
+ft_affine ft_contract_reach(ft_contract_emitter *m, uint32_t i, const ft_place *place,
+                            uint32_t *out_root);
+
 // ---- contract_pack.c: rows [m0, m0 + mc) of A, columns [n0, n0 + nc) of B, terms [k0,
 // k1)
 void ft_contract_pack_a(ft_contract_emitter *m);

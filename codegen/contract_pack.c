@@ -37,6 +37,7 @@ ft_kir_id ft_contract_packed_a(ft_contract_emitter *m, ft_affine row, ft_kir_id 
 ft_kir_id ft_contract_packed_b(ft_contract_emitter *m, ft_kir_id k, ft_affine column) {
   ft_places *q = &m->e->places;
   ft_affine at = ft_affine_of(q, multiply(m, subtract(m, k, m->k0), m->b_stride));
+  at = ft_affine_add(q, at, ft_affine_number(m->c->turn_lanes * m->b_stride));
   return ft_affine_index(q, ft_affine_add(q, at, column), 0);
 }
 
@@ -86,6 +87,31 @@ static void pack_columns(ft_contract_emitter *m, ft_kir_id k) {
   const ft_place *place = ft_contract_b_place(m, ft_affine_of(q, k), split);
   pack(m, 1, place, m->b, ft_contract_packed_b(m, k, ft_affine_of(q, column)));
   ft_contract_close_loop(m, loop);
+}
+
+// Squares of the matrix, turned. The last ones start early, as vectors do.
+static void pack_squares(ft_contract_emitter *m) {
+  const ft_contract *c = m->c;
+  ft_loop_emitter *e = m->e;
+  int64_t lanes = c->turn_lanes;
+  ft_kir_stmt *columns = ft_contract_open_loop(m, FT_KIR_SERIAL, number(m, 0),
+                                               number(m, c->choice.nc), lanes);
+  ft_kir_id column = ft_contract_least(m, columns->value, c->choice.nc - lanes);
+  ft_kir_id at = named(m, add(m, m->n0, column));
+  ft_kir_stmt *terms = ft_contract_open_loop(m, FT_KIR_SERIAL, m->k0, m->k1, lanes);
+  ft_kir_id last = subtract(m, m->k1, number(m, lanes));
+  ft_kir_id k = named(m, ft_contract_index(m, FT_KIR_IMIN, terms->value, last));
+  e->lanes = (uint16_t)lanes;
+  ft_contract_split split = ft_contract_vector(m, at, c->n, c->segment);
+  uint32_t root;
+  ft_affine from = ft_contract_reach(
+      m, 1, ft_contract_b_place(m, ft_affine_of(&e->places, k), split), &root);
+  ft_kir_square source = {ft_loop_input(e, root), ft_loop_index(e, from), from.coef};
+  ft_affine to = ft_affine_of(&e->places, column);
+  ft_kir_square target = {m->b, ft_contract_packed_b(m, k, to), m->b_stride};
+  ft_kir_turn(e->kir, ft_loop_here(e), source, target, (uint16_t)lanes);
+  ft_contract_close_loop(m, terms);
+  ft_contract_close_loop(m, columns);
 }
 
 // ---- windows of an image -------------------------------------------------------------
@@ -272,6 +298,10 @@ static void pack_windows(ft_contract_emitter *m, ft_kir_id k) {
 }
 
 void ft_contract_pack_b(ft_contract_emitter *m) {
+  if (m->c->turn_lanes) {
+    pack_squares(m);
+    return;
+  }
   ft_kir_stmt *terms = ft_contract_open_loop(m, FT_KIR_SERIAL, m->k0, m->k1, 1);
   if (m->c->is_image)
     pack_windows(m, terms->value);

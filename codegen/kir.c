@@ -276,6 +276,20 @@ void ft_kir_store(ft_kir *kir, ft_kir_block *at, uint32_t buffer, ft_kir_id valu
   ft_kir_append(at, stmt);
 }
 
+void ft_kir_turn(ft_kir *kir, ft_kir_block *at, ft_kir_square from, ft_kir_square to,
+                 uint16_t lanes) {
+  ft_kir_stmt *stmt = statement(kir, FT_KIR_TURN);
+  if (!stmt) return;
+  stmt->buffer = to.buffer;
+  stmt->index = to.index;
+  stmt->stride = to.stride;
+  stmt->source = from.buffer;
+  stmt->source_index = from.index;
+  stmt->source_stride = from.stride;
+  stmt->lanes = lanes;
+  ft_kir_append(at, stmt);
+}
+
 void ft_kir_barrier(ft_kir *kir, ft_kir_block *at) {
   ft_kir_append(at, statement(kir, FT_KIR_BARRIER));
 }

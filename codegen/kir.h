@@ -99,6 +99,9 @@ typedef enum ft_kir_kind {
   FT_KIR_FOR,      // value: the variable; begin, end, step
   FT_KIR_IF,       // value: the condition (index); then, else
   FT_KIR_STORE,    // value to buffer[index + lane * stride]
+  FT_KIR_TURN,     // a square of |lanes| (4 or more) f32, transposed: element (i, j),
+                   // source[source_index + i * source_stride + j], to
+                   // buffer[index + j * stride + i]
   FT_KIR_ALLOC,    // buffer (shared, register) exists from here on
   FT_KIR_BARRIER,  // all threads of the block
   FT_KIR_FAIL,     // the block ends: its entry returns |code|
@@ -127,6 +130,10 @@ struct ft_kir_stmt {
   int64_t stride;
   ft_kir_hint hint;
   int32_t code;
+  uint32_t source;
+  ft_kir_id source_index;
+  int64_t source_stride;
+  uint16_t lanes;
 };
 
 typedef struct ft_kir {
@@ -179,6 +186,14 @@ ft_kir_id ft_kir_shuffle(ft_kir *kir, ft_kir_block *at, ft_kir_id a, int64_t mas
 // ---- statements -----------------------------------------------------------------------
 void ft_kir_store(ft_kir *kir, ft_kir_block *at, uint32_t buffer, ft_kir_id value,
                   ft_kir_id index, int64_t stride, ft_kir_hint hint);
+// FT_KIR_TURN: where a square lies in a buffer.
+typedef struct ft_kir_square {
+  uint32_t buffer;
+  ft_kir_id index;
+  int64_t stride;  // between rows
+} ft_kir_square;
+void ft_kir_turn(ft_kir *kir, ft_kir_block *at, ft_kir_square from, ft_kir_square to,
+                 uint16_t lanes);
 void ft_kir_barrier(ft_kir *kir, ft_kir_block *at);
 void ft_kir_fence(ft_kir *kir, ft_kir_block *at);
 void ft_kir_prefetch(ft_kir *kir, ft_kir_block *at, uint32_t buffer, ft_kir_id index);

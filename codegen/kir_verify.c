@@ -125,6 +125,25 @@ static void check_store(verifier *v, const ft_kir_stmt *s) {
     FAIL(v, "buffer %u is read-only", s->buffer);
 }
 
+static void check_turn(verifier *v, const ft_kir_stmt *s) {
+  check_index(v, s->index);
+  check_index(v, s->source_index);
+  if (v->wrong) return;
+  if (!is_power_of_two(s->lanes) || s->lanes < 4)
+    FAIL(v, "a square of %u lanes", s->lanes);
+  if (s->source == 0 || s->source >= v->kir->buffer_count)
+    FAIL(v, "buffer %u does not exist", s->source);
+  if (v->wrong) return;
+  ft_kir_type type = {FT_F32, s->lanes};
+  check_buffer(v, s->source, type);
+  check_buffer(v, s->buffer, type);
+  if (!v->wrong && !v->kir->buffer[s->buffer].is_written)
+    FAIL(v, "buffer %u is read-only", s->buffer);
+  if (!v->wrong && (v->kir->buffer[s->source].space == FT_KIR_REGISTER ||
+                    v->kir->buffer[s->buffer].space == FT_KIR_REGISTER))
+    FAIL(v, "a register holds no square");
+}
+
 static void check_block(verifier *v, const ft_kir_block *block);
 
 static void check_loop_place(verifier *v, const ft_kir_stmt *s) {
@@ -204,6 +223,9 @@ static void check_stmt(verifier *v, const ft_kir_stmt *s) {
       break;
     case FT_KIR_STORE:
       check_store(v, s);
+      break;
+    case FT_KIR_TURN:
+      check_turn(v, s);
       break;
     case FT_KIR_ALLOC:
       v->is_open[s->buffer] = true;

@@ -46,6 +46,8 @@ typedef struct ft_loop_emitter {
 // An emitter for |workload| with an empty kernel, in |arena|.
 FT_MUST_CHECK ft_status ft_loop_open(const ft_workload *workload, ft_arena *arena,
                                      ft_loop_emitter **out, ft_error *error);
+// The kernel's buffer for |root|, a value from outside that is no immediate.
+uint32_t ft_loop_input(ft_loop_emitter *e, uint32_t root);
 // The kernel's buffer for output |output| of the group.
 uint32_t ft_loop_output(ft_loop_emitter *e, uint32_t output);
 

@@ -106,7 +106,7 @@ const ft_primitive *ft_loop_producer(const ft_loop_emitter *e, uint32_t root) {
   return p != FT_NONE && e->is_inside[p] ? &e->graph->primitive[p] : NULL;
 }
 
-static uint32_t input_buffer(ft_loop_emitter *e, uint32_t root) {
+uint32_t ft_loop_input(ft_loop_emitter *e, uint32_t root) {
   uint32_t at = 0;
   while (at < e->group->input_count && e->group->input[at] != root) at++;
   FT_ASSERT(at < e->group->input_count);
@@ -131,7 +131,7 @@ static ft_kir_id immediate(ft_loop_emitter *e, uint32_t root) {
 
 static ft_kir_id load(ft_loop_emitter *e, uint32_t root, const ft_place *place) {
   if (ft_value_is_immediate(e->graph, root)) return immediate(e, root);
-  uint32_t buffer = input_buffer(e, root);
+  uint32_t buffer = ft_loop_input(e, root);
   uint16_t lanes = place->linear.coef && !place->linear.is_lost ? e->lanes : 1;
   e->strided += lanes > 1 && place->linear.coef != 1;
   return ft_kir_load(e->kir, ft_loop_here(e), buffer, lanes,

@@ -224,6 +224,17 @@ static void put_store(printer *p, const ft_kir_stmt *s) {
   ft_strbuf_printf(&p->out, ", v%u);\n", s->value);
 }
 
+static void put_turn(printer *p, const ft_kir_stmt *s) {
+  start_line(p);
+  ft_strbuf_add(&p->out, "ft_turn_");
+  put_type(p, (ft_kir_type){p->kir->buffer[s->buffer].dtype, s->lanes});
+  ft_strbuf_add(&p->out, "(");
+  put_address(p, s->source, s->source_index);
+  ft_strbuf_printf(&p->out, ", %lld, ", (long long)s->source_stride);
+  put_address(p, s->buffer, s->index);
+  ft_strbuf_printf(&p->out, ", %lld);\n", (long long)s->stride);
+}
+
 static void put_alloc(printer *p, const ft_kir_stmt *s) {
   const ft_kir_buffer *b = &p->kir->buffer[s->buffer];
   start_line(p);
@@ -316,6 +327,9 @@ static void put_stmt(printer *p, const ft_kir_stmt *s) {
       break;
     case FT_KIR_STORE:
       put_store(p, s);
+      break;
+    case FT_KIR_TURN:
+      put_turn(p, s);
       break;
     case FT_KIR_ALLOC:
       put_alloc(p, s);

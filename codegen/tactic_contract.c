@@ -1,11 +1,11 @@
 // Blocked matrix products and convolutions, with prologue and epilogue.
+#include <string.h>
+
 #include "codegen/contract.h"
 #include "codegen/tactic.h"
 
 static const char *const knobs[] = {"compiler", "kc",     "mc",      "mr",     "nc", "nr",
                                     "pack_a",   "pack_b", "threads", "vector", NULL};
-
-enum { SKINNY = 8, SMALL_WORK = 1 << 18 };
 
 static double match(const ft_group_ir *ir, ft_arena *arena, const char **reason) {
   *reason = ft_contract_refusal(ir->workload, arena);
@@ -78,11 +78,16 @@ static ft_status build(const ft_group_ir *ir, const ft_schedule *schedule,
 // ---- the space
 // ----------------------------------------------------------------------------
 
+// Products below SMALL run on one thread, below MIDDLE also on one.
+enum { SMALL = 1 << 20, MIDDLE = 1 << 22, SKINNY = 8, MOST = 24 };
+
 typedef struct offering {
   const ft_group_ir *ir;
   const ft_target *target;
   ft_schedules *out;
   ft_contract problem;
+  ft_contract_choice least;  // what always works: its blocks are no larger than needed
+  bool must_a, must_b;
   int64_t threads, lanes;
   const char *compiler;
 } offering;
@@ -106,35 +111,156 @@ static void offer(const offering *o, const ft_contract_choice *c) {
   ft_schedule_set(&s, "pack_b", c->packs_b);
   ft_schedule_set(&s, "threads", o->threads);
   ft_schedule_set(&s, "vector", c->vector);
-  if (is_offered(o->out, &s)) return;
+  if (o->out->count == MOST || is_offered(o->out, &s)) return;
   if (!check(o->ir, o->target, &s, o->out->arena)) ft_schedules_add(o->out, &s);
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+static int64_t parts(int64_t whole, int64_t part) {
+  return (whole + part - 1) / part;
+}
+
+// Rows and vectors in registers.
+typedef struct pattern {
+  int64_t rows, vectors;
+} pattern;
+
+// Blocks for |p|: as large as |mc|, |nc|, |kc|, but at least two a thread.
+static ft_contract_choice blocks_of(const offering *o, pattern p, int64_t mc, int64_t nc,
+                                    int64_t kc) {
+  const ft_contract *q = &o->problem;
+  ft_contract_choice c = {.vector = (uint32_t)o->lanes, .packs_b = true};
+  c.mr = smaller(p.rows, q->m);
+  c.nr = smaller(p.vectors, q->n / o->lanes) * o->lanes;
+  int64_t rows = o->must_b ? o->least.mc : 1, columns = o->must_a ? o->least.nc : 1;
+  c.mc = smaller(larger(larger(mc, c.mr), rows), q->m);
+  c.nc = smaller(larger(larger(nc, c.nr), columns), q->n);
+  c.kc = larger(smaller(kc, q->k), 1);
+  c.packs_a = o->must_a;
+  int64_t want = 2 * o->threads;
+  while (q->batches * parts(q->m, c.mc) * parts(q->n, c.nc) < want) {
+    int64_t narrow = parts(c.nc, 2), low = parts(c.mc, 2);
+    if (narrow >= larger(2 * c.nr, columns))
+      c.nc = narrow;
+    else if (low >= larger(2 * c.mr, rows))
+      c.mc = low;
+    else
+      break;
+  }
+  return c;
+}
+
+// What is computed, over what must be: the edges overlap.
+static double waste(const offering *o, pattern p) {
+  const ft_contract *q = &o->problem;
+  ft_contract_choice c = blocks_of(o, p, q->m, q->n, q->k);
+  return (double)(parts(q->m, c.mr) * c.mr) / (double)q->m *
+         (double)(parts(q->n, c.nr) * c.nr) / (double)q->n;
+}
+
+// The patterns that fill the registers, least waste first, else in this order.
+static void order_patterns(const offering *o, pattern out[3]) {
+  static const pattern many[] = {{8, 3}, {12, 2}, {6, 4}},
+                       few[] = {{6, 2}, {4, 3}, {4, 2}};
+  for (int i = 0; i < 3; i++) {
+    pattern p = o->target->vector_bytes == 64 ? many[i] : few[i];
+    int at = i;
+    for (; at > 0 && waste(o, p) < 0.97 * waste(o, out[at - 1]); at--)
+      out[at] = out[at - 1];
+    out[at] = p;
+  }
+}
+
+static void offer_blocks(const offering *o) {
+  pattern p[3];
+  order_patterns(o, p);
+  int64_t nr = p[0].vectors * o->lanes;
+  ft_contract_choice first = blocks_of(o, p[0], 256, 4 * nr, 256), c = first;
+  offer(o, &first);
+  c.packs_b = o->must_b;
+  offer(o, &c);
+  c = blocks_of(o, p[1], 256, 4 * nr, 256);
+  offer(o, &c);
+  c = blocks_of(o, p[0], 256, 4 * nr, 768);
+  offer(o, &c);
+  c = blocks_of(o, p[0], 512, 8 * nr, 256);
+  offer(o, &c);
+  c = first;
+  c.packs_a = true;
+  offer(o, &c);
+  c = blocks_of(o, p[1], 512, 8 * nr, 256);
+  c.packs_a = true;
+  offer(o, &c);
+  c = blocks_of(o, p[2], 256, 4 * nr, 256);
+  offer(o, &c);
+  c = blocks_of(o, p[0], 128, 2 * nr, 512);
+  offer(o, &c);
+}
+
+// Few rows: B is streamed once, some terms of all columns at a time, and not packed.
+static void offer_stream(const offering *o) {
+  const ft_contract *q = &o->problem;
+  int64_t vectors = smaller(q->m == 1 ? 4 : 26 / q->m - 1, q->n / o->lanes);
+  static const int64_t terms[] = {16, 8, 64};
+  for (int i = 0; i < 3; i++) {
+    ft_contract_choice c = {.vector = (uint32_t)o->lanes, .mr = q->m, .mc = q->m};
+    c.nr = larger(vectors, 1) * o->lanes;
+    c.nc = larger(parts(q->n, o->threads), c.nr);
+    c.kc = smaller(terms[i], q->k);
+    c.packs_a = o->must_a;
+    offer(o, &c);
+  }
+}
+
+static bool prepare(offering *o) {
+  ft_arena *arena = o->out->arena;
+  o->problem = ft_contract_problem(o->ir->workload);
+  const ft_contract *p = &o->problem;
+  return ft_contract_plainest(p, arena, &o->least, NULL) == FT_OK &&
+         ft_contract_must_pack(p, 0, arena, &o->must_a, NULL) == FT_OK &&
+         ft_contract_must_pack(p, 1, arena, &o->must_b, NULL) == FT_OK;
+}
+
+static void offer_all(offering *o) {
+  const ft_contract *p = &o->problem;
+  int64_t widest = larger(o->target->vector_bytes / 4, 4);
+  for (o->lanes = widest; o->lanes >= 1 && !o->out->count; o->lanes /= 2) {
+    if (o->lanes > p->n) continue;
+    if (p->m <= SKINNY && !o->must_b) offer_stream(o);
+    offer_blocks(o);
+  }
 }
 
 static void space(const ft_group_ir *ir, const ft_target *target, ft_schedules *out) {
   if (!target->compiler_count) return;
-  offering o = {.ir = ir,
-                .target = target,
-                .out = out,
-                .problem = ft_contract_problem(ir->workload)};
+  offering o = {.ir = ir, .target = target, .out = out};
   o.compiler = target->compiler[0].name;
   o.threads = target->threads ? target->threads : 1;
-  const ft_contract *p = &o.problem;
-  int64_t lanes = target->vector_bytes / 4;
-  while (lanes > 1 && lanes > p->n) lanes /= 2;
-  ft_contract_choice c = {.vector = (uint32_t)lanes,
-                          .mr = p->m < 8 ? p->m : 8,
-                          .nr = 3 * lanes <= p->n ? 3 * lanes : lanes,
-                          .mc = 128,
-                          .nc = 192,
-                          .kc = 256,
-                          .packs_a = true,
-                          .packs_b = true};
-  offer(&o, &c);
-  if (out->count) return;
-  if (ft_contract_plainest(p, out->arena, &c, NULL) != FT_OK)
+  if (!prepare(&o)) {
     out->failed = true;
-  else
-    offer(&o, &c);
+    return;
+  }
+  const ft_contract *p = &o.problem;
+  double work = (double)p->batches * (double)p->m * (double)p->n * (double)p->k;
+  int64_t all = o.threads;
+  if (work < SMALL) o.threads = 1;
+  if (!p->is_empty && p->k) offer_all(&o);
+  if (!out->count) offer(&o, &o.least);
+  if (work < SMALL / 8 || work > MIDDLE || all == 1) return;
+  // A launch may take as long as the work: the same blocks, the other way.
+  ft_schedule other = out->item[0];
+  for (uint32_t i = 0; i < other.count; i++) {
+    if (!strcmp(other.knob[i].name, "threads"))
+      other.knob[i].value = o.threads == 1 ? all : 1;
+  }
+  ft_schedules_add(out, &other);
 }
 
 const ft_tactic ft_tactic_contract = {

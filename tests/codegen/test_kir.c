@@ -1,6 +1,7 @@
 #include "codegen/kir.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "codegen/print_c.h"
@@ -304,4 +305,30 @@ Test(codegen_kir, prefetches_global_buffers_only) {
   ft_kir_prefetch(k.kir, &k.loop->body, ft_kir_scratch(k.kir, FT_F32, 1), num(&k, 0));
   cr_assert(strstr(end(&k), "not global"));
   stop(&k);
+}
+
+// ---- squares
+// ------------------------------------------------------------------------------
+
+static const char *turned(uint32_t lanes, bool into_input) {
+  kernel k = start();
+  ft_kir_square from = {k.in, k.loop->value, 5}, to = {k.out, k.loop->value, 7};
+  if (into_input) to.buffer = k.in;
+  ft_kir_turn(k.kir, &k.loop->body, from, to, (uint16_t)lanes);
+  const char *wrong = end(&k), *text = NULL;
+  if (!wrong) cr_assert_eq(ft_print_c(k.kir, &text, NULL), FT_OK);
+  static char copy[512];
+  snprintf(copy, sizeof copy, "%s", wrong ? wrong : text);
+  stop(&k);
+  return copy;
+}
+
+Test(codegen_kir, a_square_is_turned_by_one_call) {
+  cr_assert(strstr(turned(8, false), "ft_turn_f32x8(b1 + v"));
+}
+
+Test(codegen_kir, a_square_has_four_lanes_or_more_and_goes_where_it_may) {
+  cr_assert(strstr(turned(2, false), "a square of 2 lanes"));
+  cr_assert(strstr(turned(12, false), "a square of 12 lanes"));
+  cr_assert(strstr(turned(8, true), "read-only"));
 }
