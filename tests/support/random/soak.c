@@ -14,7 +14,13 @@
 #include "tests/support/random/shrink.h"
 #include "tests/support/random/trial.h"
 
-enum { BATCH = 32, MOST_JOBS = 64, MOST_TRIES = 16, BUILD_SECONDS = 900, RUN_SECONDS = 60 };
+enum {
+  BATCH = 32,
+  MOST_JOBS = 64,
+  MOST_TRIES = 16,
+  BUILD_SECONDS = 900,
+  RUN_SECONDS = 60
+};
 
 // What a batch's process leaves behind, whatever becomes of it.
 typedef struct slip {
@@ -96,7 +102,7 @@ static void make_attempts(bench *b, slip *s, uint64_t first, uint64_t end,
     uint32_t count = 0;
     if (!wrong) count = trial_draw(b, t, options->both, drawn, &wrong);
     if (wrong) {
-      fail(b, s, t, count ? drawn : NULL, wrong, false);
+      fail(b, s, t, count ? &drawn[count - 1] : NULL, wrong, false);
       count = 0;
     }
     for (uint32_t i = 0; i < count; i++) a->of[a->candidates + i] = a->trials - 1;
@@ -194,7 +200,8 @@ static void report_death(soaking *s, const batch *b, int status) {
              WTERMSIG(status) == SIGALRM ? "it hung" : strsignal(WTERMSIG(status)));
   else
     snprintf(how, sizeof how, "exit code %d", WEXITSTATUS(status));
-  snprintf(text, sizeof text, "case %llu: died of %s while %s\n  rerun: scripts/soak.sh --case %llu\n",
+  snprintf(text, sizeof text,
+           "case %llu: died of %s while %s\n  rerun: scripts/soak.sh --case %llu\n",
            (unsigned long long)b->slip->at, how, b->slip->doing,
            (unsigned long long)b->slip->at);
   say(text);
