@@ -26,13 +26,14 @@ enum {
 typedef struct slip {
   uint64_t at;         // the case it is at
   char doing[512];     // and what it does there
+  char group[4096];    // with which group
   soak_counts counts;  // of this process
 } slip;
 
 typedef struct batch {
   pid_t process;  // 0: free
   uint64_t next, end;
-  char folder[64];
+  char folder[96];
   slip *slip;
 } batch;
 
@@ -118,6 +119,7 @@ static void run_attempts(bench *b, slip *s, const soak_options *options, attempt
     const ft_candidate *c = &a->candidate[i];
     trial_counts counts = {0};
     note(s, t->seed, "running", c->tactic, ft_schedule_json(&c->schedule, b->arena));
+    snprintf(s->group, sizeof s->group, "%s", group_text(&t->workload.group, b->arena));
     alarm(RUN_SECONDS);
     const char *wrong = trial_run(b, t, &a->module[i], &counts);
     alarm(BUILD_SECONDS);
@@ -170,7 +172,7 @@ static void start(const soaking *s, batch *b) {
 }
 
 static void remove_folder(const char *folder) {
-  char command[96];
+  char command[128];
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   if (system(command)) say("soak: cannot remove its folder\n");
 }
@@ -194,18 +196,20 @@ static void add_counts(soak_counts *to, const soak_counts *from) {
 }
 
 static void report_death(soaking *s, const batch *b, int status) {
-  char text[900], how[64];
+  enum { ROOM = sizeof b->slip->group + 1024 };
+  char text[ROOM], how[64];
   if (WIFSIGNALED(status))
     snprintf(how, sizeof how, "signal %d (%s)", WTERMSIG(status),
              WTERMSIG(status) == SIGALRM ? "it hung" : strsignal(WTERMSIG(status)));
   else
     snprintf(how, sizeof how, "exit code %d", WEXITSTATUS(status));
+  unsigned long long at = b->slip->at;
   snprintf(text, sizeof text,
-           "case %llu: died of %s while %s\n  rerun: scripts/soak.sh --case %llu\n",
-           (unsigned long long)b->slip->at, how, b->slip->doing,
-           (unsigned long long)b->slip->at);
+           "case %llu: died of %s while %s\n%s"
+           "  rerun: scripts/soak.sh --case %llu, or FT_RANDOM_CASE=%llu\n",
+           at, how, b->slip->doing, b->slip->group, at, at);
   say(text);
-  count_failure(&s->counts, b->slip->at);
+  count_failure(&s->counts, at);
 }
 
 // After a death the batch goes on behind the case that was its end.
