@@ -369,7 +369,8 @@ static const char *count_blocks(ft_loop_section *s, const ft_loop_choice *choice
   int64_t extent = s->domain.dim[s->domain.rank - 1];
   s->rows = 1;
   for (int i = 0; i + 1 < s->domain.rank; i++) s->rows *= steps_along(s, i);
-  int64_t chunk = is_product ? PANEL : (choice->block + PANEL - 1) / PANEL * PANEL;
+  int64_t most = choice->block < extent ? choice->block : extent;
+  int64_t chunk = is_product ? PANEL : (most + PANEL - 1) / PANEL * PANEL;
   s->chunk = chunk < extent ? chunk : extent;
   s->chunks = (extent + s->chunk - 1) / s->chunk;
   s->rows_per_block = choice->block / (s->chunk * s->tile);

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "graph/interpreter.h"
+
 void ft_accumulator_init(ft_op op, ft_dtype dtype, ft_accumulator *accumulator,
                          size_t count) {
   bool is_float = ft_dtype_is_float(dtype);
@@ -76,10 +78,16 @@ static inline void step_prod(ft_accumulator *a, double v, double s, double radiu
   if (size < 1 && size > 0) a->least *= size;
 }
 
-static void finish_sum(const ft_limits *limits, const ft_accumulator *a, int64_t terms,
-                       double *value, double *scale) {
-  double drift = fmax(1, sqrt((double)terms) / 4);
-  double added = terms > 1 ? drift * (a->magnitude + limits->radius * a->scale) : 0;
+double ft_accumulator_drift(ft_dtype dtype, int64_t terms) {
+  double n = (double)terms;
+  if (terms < 2) return 0;
+  return dtype == FT_F64 ? fmax(1, n / FT_TOLERANCE_ULPS) : fmax(1, sqrt(n) / 4);
+}
+
+static void finish_sum(ft_dtype dtype, const ft_limits *limits, const ft_accumulator *a,
+                       int64_t terms, double *value, double *scale) {
+  double drift = ft_accumulator_drift(dtype, terms);
+  double added = drift > 0 ? drift * (a->magnitude + limits->radius * a->scale) : 0;
   // Terms of one sign overflow in every order or in none; mixed ones in some.
   bool mixed = isinf(a->value) || fabs(a->value) < a->magnitude;
   double most = a->magnitude + limits->radius * (a->scale + added);
@@ -167,7 +175,7 @@ void ft_accumulator_finish(ft_op op, ft_dtype dtype, const ft_accumulator *a,
   }
   double *value = &out->value[index];
   if (op == FT_OP_REDUCE_SUM)
-    finish_sum(limits, a, terms, value, scale);
+    finish_sum(dtype, limits, a, terms, value, scale);
   else if (op == FT_OP_REDUCE_PROD)
     finish_prod(limits, a, terms, value, scale);
   else

@@ -2,9 +2,9 @@
 //
 // Elements are added in row-major order of the reduced axes, so the dense interpreter
 // and the sampling one give the same bits. The scale of a sum is the sum of the scales
-// plus what the additions round away: |terms| times max(1, sqrt(n) / 4), which covers
-// any order of summation (a single running sum drifts like sqrt(n)). Where an order
-// could overflow and another not, the scale is infinite.
+// plus what the additions round away: |terms| times ft_accumulator_drift, which covers
+// any order of summation. Where an order could overflow and another not, the scale is
+// infinite.
 #ifndef FT_GRAPH_ACCUMULATOR_H
 #define FT_GRAPH_ACCUMULATOR_H
 
@@ -17,6 +17,12 @@ typedef struct ft_accumulator {
   int64_t integer;
   unsigned seen;  // kinds of floats that came by
 } ft_accumulator;
+
+// What the additions of |terms| terms may round away, in units of |terms|. Kernels add
+// single precision in double, or in few terms, and a running sum of what they drop drifts
+// like its root: max(1, sqrt(n) / 4). Doubles are added in double, there and here, and
+// equal ones are all rounded to the same side: n / 8, the bound (8 being the tolerance).
+double ft_accumulator_drift(ft_dtype dtype, int64_t terms);
 
 // Sets |count| accumulators to the result of reducing nothing.
 void ft_accumulator_init(ft_op op, ft_dtype dtype, ft_accumulator *accumulator,

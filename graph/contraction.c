@@ -5,7 +5,7 @@ ft_contraction_rule ft_contraction_rule_of(ft_dtype dtype, int64_t terms) {
       .dtype = dtype, .limits = ft_dtype_limits(dtype), .terms = terms};
   if (!rule.limits) return rule;
   rule.r = rule.limits->radius;
-  rule.drift = terms > 1 ? fmax(1, sqrt((double)terms) / 4) : 0;
+  rule.drift = ft_accumulator_drift(dtype, terms);
   rule.a = 1 + rule.drift * (1 + rule.r);
   rule.s = 1 + rule.drift * rule.r;
   return rule;
@@ -30,10 +30,13 @@ void ft_contraction_init(ft_contraction *contraction, size_t count) {
 
 static inline void add_plain(const ft_contraction_rule *rule, ft_contraction *c, double a,
                              double sa, double b, double sb) {
-  c->value += a * b;
+  double product = a * b;
+  c->value += product;
+  c->has_plus |= product > 0;
+  c->has_minus |= product < 0;
   c->scale += ft_contraction_first(rule, a, sa, 0) * fabs(b);
   c->scale += ft_contraction_first(rule, a, sa, 1) * sb;
-  c->magnitude += fabs(a) * fabs(b);
+  c->magnitude += fabs(product);
   c->error += fabs(a) * sb + sa * fabs(b) + rule->r * sa * sb;
 }
 
@@ -64,7 +67,7 @@ static void finish_large(const ft_contraction_rule *rule, const ft_contraction *
   double s = c->error + c->magnitude;
   double added = rule->drift * (c->magnitude + rule->r * s);
   double most = c->magnitude + rule->r * (s + added);
-  bool mixed = fabs(c->value) < c->magnitude;
+  bool mixed = c->has_plus && c->has_minus;
   bool doubt = !isfinite(s) || (mixed && !(most <= rule->limits->top));
   ft_semantics_settle(rule->limits, c->value, s, added, doubt, 0, value, scale);
 }

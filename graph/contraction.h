@@ -3,7 +3,7 @@
 // A float result is computed twice over, value and scale, each a plain sum of products
 // in the order of the terms, so that a blocked loop and a term-by-term one give the same
 // bits. With a, sa of the first operand and b, sb of the second, r the radius of a scale
-// of 1, n terms and drift = max(1, sqrt(n) / 4), a term adds
+// of 1, n terms and drift = ft_accumulator_drift (accumulator.h), a term adds
 //   to the value   a b
 //   to the scale   (A |a| + S sa) |b|  and then  S (|a| + r sa) sb
 // where S = 1 + drift r carries the operands' errors through the additions and
@@ -22,8 +22,9 @@
 
 typedef struct ft_contraction {
   double value, scale;
-  double magnitude, error;  // sums of |a b| and of |a| sb + sa |b| + r sa sb
-  ft_accumulator products;  // as MUL and REDUCE_SUM would have it
+  double magnitude, error;   // sums of |a b| and of |a| sb + sa |b| + r sa sb
+  bool has_plus, has_minus;  // products above and below 0: a sum may not show the small
+  ft_accumulator products;   // as MUL and REDUCE_SUM would have it
   int64_t integer;
   bool is_unsure;  // integers
 } ft_contraction;

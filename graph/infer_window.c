@@ -65,6 +65,21 @@ static ft_status take_shape(const ft_inference *in, int64_t channels, ft_error *
   return FT_OK;
 }
 
+// No pool of a model comes near; a hostile one could keep the reference busy for years,
+// with windows that mostly lie in the padding.
+enum { MAX_TERMS_LOG2 = 36 };
+
+static ft_status check_terms(const ft_inference *in, const ft_shape *window,
+                             ft_error *error) {
+  int64_t each = ft_shape_elements(window), outputs = ft_shape_elements(in->out), terms;
+  if (each < 0 || outputs < 0 || __builtin_mul_overflow(each, outputs, &terms) ||
+      terms > INT64_C(1) << MAX_TERMS_LOG2)
+    FT_FAIL(error, FT_REFUSED, "%s of %s: %s windows of %s pass 2^%d terms", name_of(in),
+            text_of(in, 0), ft_shape_text(in->out, in->graph->arena),
+            ft_shape_text(window, in->graph->arena), MAX_TERMS_LOG2);
+  return FT_OK;
+}
+
 ft_status ft_infer_window(const ft_inference *in, ft_error *error) {
   const ft_shape *x = shape_of(in, 0);
   FT_TRY(take_shape(in, x->rank >= 2 ? x->dim[1] : 0, error));
@@ -74,9 +89,7 @@ ft_status ft_infer_window(const ft_inference *in, ft_error *error) {
     FT_TRY(check_spatial(in, i, in->attr->window[i], error));
     window.dim[i] = in->attr->window[i];
   }
-  if (ft_shape_elements(&window) < 0)
-    FT_FAIL(error, FT_REFUSED, "%s of %s: a window of %s", name_of(in), text_of(in, 0),
-            ft_shape_text(&window, in->graph->arena));
+  FT_TRY(check_terms(in, &window, error));
   clear_from(in->attr, spatial);
   return FT_OK;
 }

@@ -6,7 +6,8 @@
 // |a| scale(b) + |b| scale(a), for f(a) |f'(a)| scale(a) + ulps(f) |f(a)|, for a
 // reduction the sum of the scales (max: the largest), plus what the operation itself
 // rounds: |value|, nothing when exact operands give a representable value, for a sum of
-// n terms max(1, sqrt(n) / 4) sum |terms|. So a kernel's output y is right when
+// n terms max(1, sqrt(n) / 4) sum |terms| (doubles: n / 8). So a kernel's output y is
+// right when
 //   |y - value| <= FT_TOLERANCE_ULPS * unit * scale + the smallest normal number
 // (search_and_codegen 13); that radius is also how far operands are assumed off.
 // Where a comparison or a rounding to integer could flip within the radii, either

@@ -1,5 +1,5 @@
-// Runs built kernels in this process: every block once, in a shuffled order, over buffers
-// that end at a guard page, with read-only inputs and poisoned outputs.
+// Runs built kernels in this process (tests/support/random/launch.h), on a target made
+// for tests.
 #ifndef FT_TESTS_CODEGEN_RUNNING_H
 #define FT_TESTS_CODEGEN_RUNNING_H
 
@@ -8,97 +8,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "codegen/codegen.h"
 #include "core/rng.h"
 #include "graph/interpreter.h"
+#include "tests/support/random/launch.h"
 
 typedef int32_t kernel_entry(void *const *buffers, const int64_t *scalars, uint32_t block,
                              uint32_t thread, void *scratch);
-
-enum { POISON = 0xA5, PAGE = 4096 };
-
-typedef struct guarded {
-  uint8_t *map, *data;
-  size_t map_bytes, data_bytes;
-} guarded;
-
-// |bytes| rounded up to 64 end where an unmapped page begins; another lies before.
-static inline guarded guarded_make(size_t bytes) {
-  size_t rounded = (bytes + 63) / 64 * 64, pages = (rounded + PAGE - 1) / PAGE + 2;
-  guarded g = {.map_bytes = pages * PAGE, .data_bytes = bytes};
-  g.map =
-      mmap(NULL, g.map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  cr_assert(g.map != MAP_FAILED);
-  memset(g.map, POISON, g.map_bytes);
-  cr_assert_eq(mprotect(g.map, PAGE, PROT_NONE), 0);
-  cr_assert_eq(mprotect(g.map + g.map_bytes - PAGE, PAGE, PROT_NONE), 0);
-  g.data = g.map + g.map_bytes - PAGE - rounded;
-  return g;
-}
-
-static inline void guarded_lock(guarded *g) {
-  cr_assert_eq(mprotect(g->map + PAGE, g->map_bytes - 2 * PAGE, PROT_READ), 0);
-}
-
-// True when nothing around the data was written.
-static inline bool guarded_is_clean(const guarded *g) {
-  for (const uint8_t *p = g->map + PAGE; p < g->map + g->map_bytes - PAGE; p++) {
-    if (p == g->data) p += g->data_bytes;
-    if (p < g->map + g->map_bytes - PAGE && *p != POISON) return false;
-  }
-  return true;
-}
 
 // Runs |module| for |group|; out[i] gets the bytes of output i, in |arena|. Returns what
 // the entry returned.
 static inline int32_t run_module(const ft_module *module, const ft_group *group,
                                  const ft_tensor *input, uint64_t seed, ft_arena *arena,
                                  ft_tensor *out) {
-  void *library = dlopen(module->path, RTLD_NOW | RTLD_LOCAL);
-  cr_assert(library, "%s", dlerror());
-  kernel_entry *entry = NULL;
-  void *symbol = dlsym(library, module->entry);
-  cr_assert(symbol, "%s has no %s", module->path, module->entry);
-  memcpy(&entry, &symbol, sizeof entry);
-  uint32_t count = group->input_count + group->output_count;
-  guarded *buffer = FT_NEW_ARRAY(arena, guarded, count);
-  void **pointer = FT_NEW_ARRAY(arena, void *, count + 1);
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t o = i - group->input_count;
-    const ft_value *v =
-        i < group->input_count ? NULL : &group->graph->value[group->output[o]];
-    size_t bytes = v ? (size_t)ft_shape_elements(&v->shape) * ft_dtype_bytes(v->dtype)
-                     : input[i].bytes;
-    buffer[i] = guarded_make(bytes);
-    pointer[i] = buffer[i].data;
-    if (v) continue;
-    if (bytes) memcpy(buffer[i].data, input[i].data, bytes);
-    guarded_lock(&buffer[i]);
-  }
-  guarded scratch = guarded_make(module->scratch_bytes);
-  uint32_t *order = FT_NEW_ARRAY(arena, uint32_t, module->grid);
-  ft_rng rng = ft_rng_seed(seed);
-  for (uint32_t i = 0; i < module->grid; i++) {
-    uint32_t at = (uint32_t)ft_rng_below(&rng, i + 1);
-    order[i] = order[at];
-    order[at] = i;
-  }
-  int32_t code = 0;
-  for (uint32_t i = 0; i < module->grid && !code; i++)
-    code = entry(pointer, NULL, order[i], 0, scratch.data);
-  for (uint32_t i = 0; i < group->output_count; i++) {
-    const guarded *g = &buffer[group->input_count + i];
-    const ft_value *v = &group->graph->value[group->output[i]];
-    cr_assert(guarded_is_clean(g), "wrote around output %u", i);
-    out[i] = (ft_tensor){v->dtype, v->shape,
-                         ft_arena_memdup(arena, g->data, g->data_bytes), g->data_bytes};
-  }
-  for (uint32_t i = 0; i < count; i++) munmap(buffer[i].map, buffer[i].map_bytes);
-  munmap(scratch.map, scratch.map_bytes);
-  dlclose(library);
+  int32_t code;
+  const char *wrong = launch(module, group, input, seed, arena, out, &code);
+  cr_assert(!wrong, "%s", wrong);
   return code;
 }
 

@@ -1,4 +1,4 @@
-// Builds groups with random tactics and schedules, runs them, and compares with the
+// Builds groups with every tactic and schedule, runs them, and compares with the
 // double-precision interpreter.
 #ifndef FT_TESTS_CODEGEN_TRYING_H
 #define FT_TESTS_CODEGEN_TRYING_H
@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "graph/inputs.h"
+#include "graphs.h"
 #include "running.h"
 
 typedef struct test_case {
@@ -16,16 +17,19 @@ typedef struct test_case {
   ft_reference *reference;
 } test_case;
 
-typedef struct session {
+typedef struct session session;
+struct session {
   ft_arena *arena;
   ft_target target;
   ft_codegen *codegen;
   ft_builder builder;
   const char *folder;
   ft_rng rng;
-  uint32_t accepted, refused, kernels;
-  bool is_mild;  // no inputs near overflow
-} session;
+  uint32_t kernels;
+  // Changes input |i| of |group| before the reference is computed; NULL: none.
+  void (*spoil)(session *s, const ft_group *group, uint32_t i, ft_tensor *input);
+  const void *how;  // for |spoil|
+};
 
 static inline session session_open(uint64_t seed) {
   session s = {.arena = ft_arena_create(ft_allocator_system()), .rng = ft_rng_seed(seed)};
@@ -47,19 +51,6 @@ static inline void session_close(session *s) {
   ft_codegen_destroy(s->codegen);
   cache_remove(s->folder, s->arena);
   ft_arena_destroy(s->arena);
-}
-
-static inline void sprinkle(session *s, ft_tensor *t) {
-  static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 1e-40, 3e38, -1e30, 100};
-  // Where products are added, the order decides whether huge ones cancel.
-  static const double mild[] = {NAN, INFINITY, -INFINITY, -0.0, 1e-40, 1e9, -1e8, 100};
-  if (!ft_dtype_is_float(t->dtype) || !t->bytes) return;
-  int64_t elements = ft_shape_elements(&t->shape);
-  void *data = ft_arena_memdup(s->arena, t->data, t->bytes);
-  for (int i = 0; i < 6; i++)
-    ft_element_set_f64(t->dtype, data, (int64_t)ft_rng_below(&s->rng, (uint64_t)elements),
-                       (s->is_mild ? mild : odd)[ft_rng_below(&s->rng, 8)]);
-  t->data = data;
 }
 
 // The workload of primitives [first, first + count) of |graph|, with inputs and what they
@@ -88,33 +79,14 @@ static inline bool make_case(session *s, const ft_graph *graph, uint32_t first,
   out->input = FT_NEW_ARRAY(s->arena, ft_tensor, g->input_count);
   cr_assert_eq(ft_group_random_inputs(g, seed, s->arena, out->input, &error), FT_OK, "%s",
                error.text);
-  for (uint32_t i = 0; i < g->input_count && seed % 3 == 0; i++)
-    sprinkle(s, &out->input[i]);
+  for (uint32_t i = 0; i < g->input_count && s->spoil; i++)
+    s->spoil(s, g, i, &out->input[i]);
   ft_graph *alone;
   cr_assert_eq(ft_group_extract(g, s->arena, &alone, &error), FT_OK, "%s", error.text);
   out->reference = FT_NEW_ARRAY(s->arena, ft_reference, g->output_count);
   cr_assert_eq(ft_interpret_graph(alone, out->input, s->arena, out->reference, &error),
                FT_OK, "%s", error.text);
   return true;
-}
-
-// A random tactic and schedule; the first of the space half the time.
-static inline ft_candidate draw(session *s, const test_case *c) {
-  const char *names[8], *reason;
-  uint32_t n =
-      s->builder.match(s->builder.self, &c->workload, s->arena, names, 8, &reason);
-  ft_candidate candidate = {.workload = &c->workload, .target = &s->target};
-  candidate.tactic = names[ft_rng_below(&s->rng, n)];
-  ft_schedule *list;
-  uint32_t count;
-  ft_error error;
-  cr_assert_eq(s->builder.space(s->builder.self, &c->workload, candidate.tactic,
-                                &s->target, s->arena, &list, &count, &error),
-               FT_OK, "%s", error.text);
-  cr_assert(count > 0 && count <= 64, "%u schedules", count);
-  uint64_t at = ft_rng_below(&s->rng, 2) ? 0 : ft_rng_below(&s->rng, count);
-  candidate.schedule = list[at];
-  return candidate;
 }
 
 static inline void run_case(session *s, const test_case *c, const ft_candidate *candidate,
@@ -139,16 +111,52 @@ static inline void run_case(session *s, const test_case *c, const ft_candidate *
   }
 }
 
-static inline void run_batch(session *s, const test_case *cases, uint32_t count) {
-  ft_candidate *candidate = FT_NEW_ARRAY(s->arena, ft_candidate, count);
+enum { MOST_CANDIDATES = 512 };
+
+// Every schedule of the space of every tactic that takes |c|. Returns how many.
+static inline uint32_t list_candidates(session *s, const test_case *c,
+                                       ft_candidate *out) {
+  const char *names[8], *reason;
+  uint32_t made = 0, tactics = s->builder.match(s->builder.self, &c->workload, s->arena,
+                                                names, 8, &reason);
+  for (uint32_t t = 0; t < tactics; t++) {
+    ft_schedule *list;
+    uint32_t count;
+    ft_error error;
+    cr_assert_eq(s->builder.space(s->builder.self, &c->workload, names[t], &s->target,
+                                  s->arena, &list, &count, &error),
+                 FT_OK, "%s", error.text);
+    cr_assert(count > 0, "%s has no schedule", names[t]);
+    for (uint32_t i = 0; i < count && made < MOST_CANDIDATES; i++)
+      out[made++] = (ft_candidate){&c->workload, &s->target, names[t], list[i]};
+  }
+  return made;
+}
+
+// Builds all of them at once and compares each.
+static inline void run_candidates(session *s, const test_case *c) {
+  ft_candidate *candidate = FT_NEW_ARRAY(s->arena, ft_candidate, MOST_CANDIDATES);
+  uint32_t count = list_candidates(s, c, candidate);
+  cr_assert_gt(count, 0);
   ft_module *module = FT_NEW_ARRAY(s->arena, ft_module, count);
-  for (uint32_t i = 0; i < count; i++) candidate[i] = draw(s, &cases[i]);
   ft_error error;
   cr_assert_eq(s->builder.build(s->builder.self, candidate, count, false, s->arena,
                                 module, &error),
                FT_OK, "%s", error.text);
-  for (uint32_t i = 0; i < count; i++) run_case(s, &cases[i], &candidate[i], &module[i]);
+  for (uint32_t i = 0; i < count; i++) run_case(s, c, &candidate[i], &module[i]);
   s->kernels += count;
+}
+
+// The group of all of |k| on every tactic and schedule, against the interpreter.
+static inline void run_everything(sketch *k) {
+  session s = session_open(1);
+  session_start(&s);
+  test_case c;
+  cr_assert_eq(ft_graph_finish(k->graph, NULL), FT_OK);
+  cr_assert(make_case(&s, k->graph, 0, k->graph->primitive_count, 9, &c));
+  run_candidates(&s, &c);
+  session_close(&s);
+  sketch_close(k);
 }
 
 #endif

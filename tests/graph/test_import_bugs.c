@@ -97,6 +97,14 @@ Test(graph_import_bugs, what_ceil_mode_adds_at_the_edge_is_not_counted_as_paddin
   EXPECT(0, "1x1x3", 3, 9, 6);
 }
 
+// Its windows would be 2^24 numbers of padding each, and the check would never end.
+Test(graph_import_bugs, a_pool_of_endless_windows_is_refused_by_name) {
+  onnx_file file = pool("MaxPool", 12, "1,1,4", 1 << 24, 1, 1 << 24, false);
+  must_fail(&file, FT_REFUSED, "2^36 terms");
+  file = pool("AveragePool", 19, "1,1,4", 1 << 24, 1, 1 << 24, true);
+  must_fail(&file, FT_REFUSED, "window_sum of");
+}
+
 // ---- 4: absent operands
 // -----------------------------------------------------------------
 

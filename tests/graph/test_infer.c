@@ -190,6 +190,21 @@ Test(graph_infer, a_window_refuses_zero_strides_and_what_overflows) {
   refused(FT_OP_WINDOW_MAX, good, FT_INVALID_ARGUMENT, "bool");
 }
 
+// 2^24 windows of 2^24 over 8 numbers: 2^48 terms, nearly all of them padding.
+Test(graph_infer, windows_of_more_terms_than_any_model_has_are_refused_by_name) {
+  floats(SHAPE(1, 1, 8));
+  const int64_t many = 1 << 24;
+  ft_attr attr = {.window = {many},
+                  .stride = {1},
+                  .dilation = {1},
+                  .start = {many},
+                  .shape = SHAPE(1, 1, many)};
+  refused(FT_OP_WINDOW_MAX, attr, FT_REFUSED, "window_max");
+  refused(FT_OP_WINDOW_SUM, attr, FT_REFUSED, "2^36 terms");
+  attr.window[0] = 1 << 12;
+  gives(FT_OP_WINDOW_MAX, attr, SHAPE(1, 1, many));
+}
+
 Test(graph_infer, a_matmul_needs_matrices_that_fit) {
   floats(SHAPE(2, 1, 3, 4)), floats(SHAPE(5, 4, 6));
   gives(FT_OP_MATMUL, (ft_attr){0}, SHAPE(2, 5, 3, 6));

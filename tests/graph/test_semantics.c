@@ -448,6 +448,25 @@ Test(graph_semantics, a_sum_carries_the_sum_of_scales_and_of_terms) {
   cr_assert_float_eq(e.scale, 3 * 0.25 + 2 * 0.5 + 6, 1e-5);
 }
 
+// All additions round to the same side: such a sum drifts with n, not with its root.
+Test(graph_semantics, a_long_sum_of_equal_doubles_is_within_its_tolerance) {
+  enum { TERMS = 100000 };
+  ft_accumulator acc;
+  int64_t slot = 0;
+  double term = 0.1, none = 0;
+  element e = {0};
+  ft_accumulator_init(FT_OP_REDUCE_SUM, FT_F64, &acc, 1);
+  for (int i = 0; i < TERMS; i++)
+    ft_accumulator_add(FT_OP_REDUCE_SUM, FT_F64, &acc, &slot,
+                       &(ft_cells){&term, &none, NULL}, 1);
+  ft_accumulator_finish(FT_OP_REDUCE_SUM, FT_F64, &acc, TERMS, 0,
+                        &(ft_cells){&e.value, &e.scale, &e.integer});
+  double exact = TERMS * 0.1;
+  cr_assert_neq(e.value, exact);
+  cr_assert_lt(fabs(e.value - exact), ft_dtype_tolerance(FT_F64, e.scale));
+  cr_assert_lt(ft_dtype_tolerance(FT_F64, e.scale), 1e-10 * exact);
+}
+
 Test(graph_semantics, a_zero_of_uncertain_sign_is_uncertain_only_under_a_division) {
   element zero = f1(FT_OP_ROUND, 1e-9, 1);
   cr_assert_eq(zero.value, 0);

@@ -1,6 +1,6 @@
-// launch - runs a built kernel in this process: every block once, in a shuffled order, over
-// buffers that end at a guard page, with read-only inputs and poisoned outputs. Where it
-// reads or writes beyond a buffer the process dies; so soak.h forks.
+// launch - runs a built kernel in this process: every block once, in a shuffled order,
+// over buffers that end at a guard page, with read-only inputs and poisoned outputs.
+// Where it reads or writes beyond a buffer the process dies; so soak.h forks.
 #ifndef FT_TESTS_RANDOM_LAUNCH_H
 #define FT_TESTS_RANDOM_LAUNCH_H
 

@@ -85,8 +85,7 @@ uint32_t maker_fixed(maker *m, ft_dtype dtype, double number) {
 
 uint32_t maker_scalar(maker *m, ft_dtype dtype) {
   static const double numbers[] = {0.5, 2, -1, 3, 0, 1.25, -0.5, 7, 1};
-  return maker_fixed(m, dtype,
-                     numbers[maker_below(m, sizeof numbers / sizeof *numbers)]);
+  return maker_fixed(m, dtype, numbers[maker_below(m, sizeof numbers / sizeof *numbers)]);
 }
 
 uint32_t maker_emit(maker *m, ft_op op, uint32_t count, const uint32_t *in,

@@ -1,7 +1,7 @@
 // maker - a random graph in the making: a pool of values and the steps that add to it.
-// Private to random_group.c and its parts. Every draw is a statement of its own, so that a
-// seed means one graph whatever the compiler evaluates first. What must not fail aborts,
-// naming the call: a broken generator is no finding.
+// Private to random_group.c and its parts. Every draw is a statement of its own, so that
+// a seed means one graph whatever the compiler evaluates first. What must not fail
+// aborts, naming the call: a broken generator is no finding.
 #ifndef FT_TESTS_RANDOM_MAKER_H
 #define FT_TESTS_RANDOM_MAKER_H
 
@@ -48,9 +48,10 @@ uint32_t maker_pick(maker *m);
 
 // ---- steps: each adds what it made to the pool, or leaves it alone ------------------
 typedef void maker_step(maker *m, uint32_t v);
-maker_step maker_pointwise, maker_binary, maker_rearrange, maker_reduction;  // pointwise.c
-maker_step maker_remap;                                                     // remaps.c
-maker_step maker_window, maker_conv, maker_matmul;                          // products.c
-maker_step maker_norm;                                                      // norms.c
+maker_step maker_pointwise, maker_binary, maker_rearrange,
+    maker_reduction;                                // pointwise.c
+maker_step maker_remap;                             // remaps.c
+maker_step maker_window, maker_conv, maker_matmul;  // products.c
+maker_step maker_norm;                              // norms.c
 
 #endif

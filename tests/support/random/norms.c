@@ -1,5 +1,5 @@
-// Steps of several dependent reductions over one set of axes, as the importer lowers them:
-// softmax, the normalizations, argmax, moments.
+// Steps of several dependent reductions over one set of axes, as the importer lowers
+// them: softmax, the normalizations, argmax, moments.
 #include "tests/support/random/maker.h"
 
 // Elements under one element of a reduction over |axes|, at least 1.

@@ -46,9 +46,10 @@ static uint32_t companion(maker *m, uint32_t v) {
 }
 
 void maker_binary(maker *m, uint32_t v) {
-  static const ft_op numeric[] = {
-      FT_OP_ADD, FT_OP_SUB,   FT_OP_MUL,  FT_OP_ADD,        FT_OP_MUL, FT_OP_DIV, FT_OP_MIN,
-      FT_OP_MAX, FT_OP_EQUAL, FT_OP_LESS, FT_OP_LESS_EQUAL, FT_OP_POW, FT_OP_FMOD};
+  static const ft_op numeric[] = {FT_OP_ADD,   FT_OP_SUB,  FT_OP_MUL,        FT_OP_ADD,
+                                  FT_OP_MUL,   FT_OP_DIV,  FT_OP_MIN,        FT_OP_MAX,
+                                  FT_OP_EQUAL, FT_OP_LESS, FT_OP_LESS_EQUAL, FT_OP_POW,
+                                  FT_OP_FMOD};
   static const ft_op logic[] = {FT_OP_AND, FT_OP_OR, FT_OP_EQUAL};
   ft_dtype dtype = maker_value(m, v)->dtype;
   uint64_t draw = maker_below(m, 100);
@@ -86,10 +87,9 @@ static void add_cast(maker *m, uint32_t v) {
   maker_emit(m, FT_OP_CAST, 1, &v, &attr);
 }
 
-static maker_step *const elementwise[] = {add_unary,    add_unary,    add_unary,
-                                          add_unary,    maker_binary, maker_binary,
-                                          maker_binary, maker_binary, maker_binary,
-                                          add_where,    add_cast};
+static maker_step *const elementwise[] = {
+    add_unary,    add_unary,    add_unary,    add_unary, maker_binary, maker_binary,
+    maker_binary, maker_binary, maker_binary, add_where, add_cast};
 
 void maker_pointwise(maker *m, uint32_t v) {
   elementwise[maker_below(m, sizeof elementwise / sizeof *elementwise)](m, v);

@@ -14,19 +14,26 @@
 #include "tests/support/random/shrink.h"
 #include "tests/support/random/trial.h"
 
-enum { BATCH = 32, MOST_JOBS = 64, MOST_TRIES = 16, BUILD_SECONDS = 900, RUN_SECONDS = 60 };
+enum {
+  BATCH = 32,
+  MOST_JOBS = 64,
+  MOST_TRIES = 16,
+  BUILD_SECONDS = 900,
+  RUN_SECONDS = 60
+};
 
 // What a batch's process leaves behind, whatever becomes of it.
 typedef struct slip {
   uint64_t at;         // the case it is at
   char doing[512];     // and what it does there
+  char group[4096];    // with which group
   soak_counts counts;  // of this process
 } slip;
 
 typedef struct batch {
   pid_t process;  // 0: free
   uint64_t next, end;
-  char folder[64];
+  char folder[96];
   slip *slip;
 } batch;
 
@@ -96,7 +103,7 @@ static void make_attempts(bench *b, slip *s, uint64_t first, uint64_t end,
     uint32_t count = 0;
     if (!wrong) count = trial_draw(b, t, options->both, drawn, &wrong);
     if (wrong) {
-      fail(b, s, t, count ? drawn : NULL, wrong, false);
+      fail(b, s, t, count ? &drawn[count - 1] : NULL, wrong, false);
       count = 0;
     }
     for (uint32_t i = 0; i < count; i++) a->of[a->candidates + i] = a->trials - 1;
@@ -112,6 +119,7 @@ static void run_attempts(bench *b, slip *s, const soak_options *options, attempt
     const ft_candidate *c = &a->candidate[i];
     trial_counts counts = {0};
     note(s, t->seed, "running", c->tactic, ft_schedule_json(&c->schedule, b->arena));
+    snprintf(s->group, sizeof s->group, "%s", group_text(&t->workload.group, b->arena));
     alarm(RUN_SECONDS);
     const char *wrong = trial_run(b, t, &a->module[i], &counts);
     alarm(BUILD_SECONDS);
@@ -164,7 +172,7 @@ static void start(const soaking *s, batch *b) {
 }
 
 static void remove_folder(const char *folder) {
-  char command[96];
+  char command[128];
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   if (system(command)) say("soak: cannot remove its folder\n");
 }
@@ -188,17 +196,20 @@ static void add_counts(soak_counts *to, const soak_counts *from) {
 }
 
 static void report_death(soaking *s, const batch *b, int status) {
-  char text[900], how[64];
+  enum { ROOM = sizeof b->slip->group + 1024 };
+  char text[ROOM], how[64];
   if (WIFSIGNALED(status))
     snprintf(how, sizeof how, "signal %d (%s)", WTERMSIG(status),
              WTERMSIG(status) == SIGALRM ? "it hung" : strsignal(WTERMSIG(status)));
   else
     snprintf(how, sizeof how, "exit code %d", WEXITSTATUS(status));
-  snprintf(text, sizeof text, "case %llu: died of %s while %s\n  rerun: scripts/soak.sh --case %llu\n",
-           (unsigned long long)b->slip->at, how, b->slip->doing,
-           (unsigned long long)b->slip->at);
+  unsigned long long at = b->slip->at;
+  snprintf(text, sizeof text,
+           "case %llu: died of %s while %s\n%s"
+           "  rerun: scripts/soak.sh --case %llu, or FT_RANDOM_CASE=%llu\n",
+           at, how, b->slip->doing, b->slip->group, at, at);
   say(text);
-  count_failure(&s->counts, b->slip->at);
+  count_failure(&s->counts, at);
 }
 
 // After a death the batch goes on behind the case that was its end.

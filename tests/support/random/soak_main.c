@@ -24,11 +24,13 @@ static bool whole_of(const char *text, uint64_t *out) {
 }
 
 static bool read_options(int argc, char **argv, soak_options *o) {
-  static const struct option names[] = {
-      {"count", required_argument, NULL, 'n'},   {"seed", required_argument, NULL, 's'},
-      {"minutes", required_argument, NULL, 'm'}, {"jobs", required_argument, NULL, 'j'},
-      {"case", required_argument, NULL, 'c'},    {"one", no_argument, NULL, '1'},
-      {NULL, 0, NULL, 0}};
+  static const struct option names[] = {{"count", required_argument, NULL, 'n'},
+                                        {"seed", required_argument, NULL, 's'},
+                                        {"minutes", required_argument, NULL, 'm'},
+                                        {"jobs", required_argument, NULL, 'j'},
+                                        {"case", required_argument, NULL, 'c'},
+                                        {"one", no_argument, NULL, '1'},
+                                        {NULL, 0, NULL, 0}};
   uint64_t jobs = o->jobs;
   bool ok = true;
   for (int c; ok && (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {

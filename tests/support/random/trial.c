@@ -46,8 +46,9 @@ void bench_open(uint64_t seed, const char *folder, uint32_t jobs, ft_arena *aren
                             .numerics = "",
                             .power_class = ""};
   out->target.units = out->target.threads;
-  must(ft_compilers_find(arena, out->target.compiler, &out->target.compiler_count, &error),
-       "compilers", &error);
+  must(
+      ft_compilers_find(arena, out->target.compiler, &out->target.compiler_count, &error),
+      "compilers", &error);
   ft_codegen_options options = {.cache_folder = folder, .jobs = jobs};
   must(ft_codegen_create(&options, &out->target, ft_allocator_system(), &out->codegen,
                          &error),
@@ -129,8 +130,7 @@ static void interpret(bench *b, trial *t) {
   ft_graph *alone;
   ft_error error;
   must(ft_group_extract(&t->workload.group, b->arena, &alone, &error), "extract", &error);
-  t->reference =
-      FT_NEW_ARRAY(b->arena, ft_reference, t->workload.group.output_count + 1);
+  t->reference = FT_NEW_ARRAY(b->arena, ft_reference, t->workload.group.output_count + 1);
   must(ft_interpret_graph(alone, t->input, b->arena, t->reference, &error), "interpret",
        &error);
 }
@@ -138,7 +138,8 @@ static void interpret(bench *b, trial *t) {
 // ---- the group ----------------------------------------------------------------------
 
 const char *trial_of(bench *b, const ft_graph *graph, const uint32_t *primitive,
-                     uint32_t count, uint64_t seed, trial *out, const char **out_refusal) {
+                     uint32_t count, uint64_t seed, trial *out,
+                     const char **out_refusal) {
   ft_group group;
   ft_error error;
   *out = (trial){.seed = seed};
@@ -181,9 +182,9 @@ const char *trial_make(bench *b, uint64_t seed, trial *out) {
 // ---- schedules ----------------------------------------------------------------------
 
 static int64_t mutated(int64_t value, ft_rng *rng) {
-  static const int64_t extremes[] = {0,         1,         2,         16,        64,
-                                     65,        1 << 20,   INT32_MAX, INT64_MAX, -1,
-                                     INT64_MIN, (int64_t)1 << 40};
+  static const int64_t extremes[] = {0,         1,  2,         16,
+                                     64,        65, 1 << 20,   INT32_MAX,
+                                     INT64_MAX, -1, INT64_MIN, (int64_t)1 << 40};
   switch (ft_rng_below(rng, 5)) {
     case 0:
       return value > INT64_MAX / 2 ? INT64_MAX : value * 2;
@@ -245,30 +246,38 @@ static const char *space_of(bench *b, const trial *t, ft_candidate *candidate,
   return NULL;
 }
 
+// Numbers of its own for each tactic and purpose: what one of them draws changes nothing
+// for the others, so |both| tries all that is tried without.
+static ft_rng draws_of(const trial *t, uint32_t tactic, uint64_t purpose) {
+  return ft_rng_seed(t->seed * 64 + tactic * 4 + purpose + 11);
+}
+
+// One or two candidates of tactic |i| into |out|.
+static uint32_t draw_of(bench *b, const trial *t, uint32_t i, bool both,
+                        ft_candidate *out, const char **out_wrong) {
+  ft_candidate c = {
+      .workload = &t->workload, .target = &b->target, .tactic = t->tactic[i]};
+  ft_schedule *list;
+  uint32_t count, made = 0;
+  out[0] = c;
+  *out_wrong = space_of(b, t, &out[0], &list, &count);
+  if (*out_wrong) return 1;
+  ft_rng choice = draws_of(t, i, 0), knobs = draws_of(t, i, 1), pick = draws_of(t, i, 2);
+  bool wanders = ft_rng_below(&choice, 2) == 0;
+  if ((both || wanders) && wander(b, list, count, &knobs, &c)) out[made++] = c;
+  if (made && !both) return made;
+  bool is_first = ft_rng_below(&pick, 3) == 0;
+  c.schedule = list[is_first ? 0 : ft_rng_below(&pick, count)];
+  out[made++] = c;
+  return made;
+}
+
 uint32_t trial_draw(bench *b, const trial *t, bool both, ft_candidate *out,
                     const char **out_wrong) {
   uint32_t made = 0;
-  ft_rng rng = ft_rng_seed(t->seed + 11);
   *out_wrong = NULL;
-  for (uint32_t i = 0; i < t->tactic_count; i++) {
-    ft_candidate c = {
-        .workload = &t->workload, .target = &b->target, .tactic = t->tactic[i]};
-    ft_schedule *list;
-    uint32_t count;
-    *out_wrong = space_of(b, t, &c, &list, &count);
-    if (*out_wrong) {
-      out[0] = c;
-      return 1;
-    }
-    bool wanders = ft_rng_below(&rng, 2) == 0;
-    if ((both || wanders) && wander(b, list, count, &rng, &c)) {
-      out[made++] = c;
-      if (!both) continue;
-    }
-    bool is_first = ft_rng_below(&rng, 3) == 0;
-    c.schedule = list[is_first ? 0 : ft_rng_below(&rng, count)];
-    out[made++] = c;
-  }
+  for (uint32_t i = 0; i < t->tactic_count && !*out_wrong; i++)
+    made += draw_of(b, t, i, both, out + made, out_wrong);
   return made;
 }
 
@@ -308,7 +317,8 @@ const char *trial_run(bench *b, const trial *t, const ft_module *module,
   if (!wrong && code) return ft_arena_printf(b->arena, "the entry returned %d", code);
   if (!wrong) wrong = compare(b, t, out, counts);
   if (wrong || module->grid == 1) return wrong;
-  wrong = launch(module, g, t->input, t->seed + 1, b->arena, out + g->output_count, &code);
+  wrong =
+      launch(module, g, t->input, t->seed + 1, b->arena, out + g->output_count, &code);
   if (!wrong && !is_same(t, out, out + g->output_count))
     return "another order of its blocks gives other bytes";
   return wrong;

@@ -38,9 +38,10 @@ const char *trial_make(bench *b, uint64_t seed, trial *out);
 const char *trial_of(bench *b, const ft_graph *graph, const uint32_t *primitive,
                      uint32_t count, uint64_t seed, trial *out, const char **out_refusal);
 
-// What to try: for each tactic a schedule of its space and, |out| having room for two each,
-// one of knobs that are in no space but pass check. With |both| false one of the two, by
-// chance. Returns how many. *out_wrong is set when a space is empty or check refuses it.
+// What to try: for each tactic a schedule of its space and, |out| having room for two
+// each, one of knobs that are in no space but pass check. With |both| false one of the
+// two, by chance. Returns how many. *out_wrong is set when a space is empty or check
+// refuses it.
 uint32_t trial_draw(bench *b, const trial *t, bool both, ft_candidate *out,
                     const char **out_wrong);
 
