@@ -16,7 +16,9 @@ typedef struct ft_static_facts {
 //                             uint32_t block, uint32_t thread, void *scratch).
 // Blocks [0, grid) are independent, any order, any thread. |buffers|: the workload's
 // inputs, then outputs, then one workspace pointer when workspace_bytes > 0. 0 is
-// success; anything else fails the run and is reported.
+// success; anything else fails the run and is reported. A kernel that calls a library
+// (|link|) has one block and keeps what it made for it until its object is unloaded; the
+// library's threads are its own.
 typedef struct ft_module {
   ft_outcome outcome;   // FT_OUTCOME_OK, COMPILE_ERROR, TIMEOUT (compiler), ...
   ft_hash body_hash;    // of the kernel's body text: the cache key
@@ -25,11 +27,13 @@ typedef struct ft_module {
   const char *entry;    // symbol in |path|
   const char *path;     // shared object; "" when outcome is not OK
   const char *compiler, *flags;
-  const char *log;           // compiler output, "" when silent
-  uint64_t build_ns;         // its share when several were built in one go
-  uint32_t grid;             // number of blocks, >= 1
-  uint32_t threads;          // how many pool threads run the blocks, >= 1
-  uint64_t scratch_bytes;    // per thread, 64-byte aligned, contents undefined
+  const char *link;        // library that it calls: "dnnl"; NULL: none
+  const char *log;         // compiler output, "" when silent
+  uint64_t build_ns;       // its share when several were built in one go
+  uint32_t grid;           // number of blocks, >= 1
+  uint32_t threads;        // how many threads share the work, >= 1: the pool's, or, with
+                           // |link|, the library's
+  uint64_t scratch_bytes;  // per thread, 64-byte aligned, contents undefined
   uint64_t workspace_bytes;  // one per launch
   uint32_t scalar_count;
   const int64_t *scalar;
