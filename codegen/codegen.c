@@ -94,6 +94,11 @@ static const ft_tactic *tactic_named(const ft_codegen *codegen, const char *name
   return tactic && is_offered(codegen, tactic) ? tactic : NULL;
 }
 
+bool ft_codegen_calls_library(const char *name) {
+  const ft_tactic *tactic = ft_tactic_find(name);
+  return tactic && tactic->library;
+}
+
 // Keeps |names| sorted by |fits|, best first; equal ones in order of arrival.
 static uint32_t insert_name(const char **names, double *fits, uint32_t count,
                             uint32_t room, const char *name, double fit) {

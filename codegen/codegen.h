@@ -39,6 +39,10 @@ FT_MUST_CHECK ft_status ft_compilers_find(ft_arena *arena,
                                           ft_compiler out[FT_MAX_COMPILERS],
                                           uint32_t *out_count, ft_error *error);
 
+// True when kernels of |tactic| call a library, which may turn out to have nothing for
+// them; all others run.
+bool ft_codegen_calls_library(const char *tactic);
+
 // The libraries that tactics can call, for ft_target.libraries: "onednn-2.6.3", "" when
 // there are none (or FUSETUNE_LIBRARIES is "none"). *out_reason is why there are none, ""
 // otherwise. Asks |compiler| for the version in dnnl.h, and whether it finds the library;
