@@ -57,6 +57,21 @@ static void check_compilers(ft_session *s, finding *out) {
                              s->target.compiler[i].version);
 }
 
+// None is no fault: the tactics that call one are then not offered.
+static void check_libraries(ft_session *s, finding *out) {
+  ft_error error;
+  const char *found, *reason;
+  out->name = "libraries";
+  out->is_ok = ft_libraries_find(&s->target.compiler[0], s->arena, &found, &reason,
+                                 &error) == FT_OK;
+  snprintf(out->text, sizeof out->text, "%.200s%s%.150s",
+           !out->is_ok ? error.text
+           : *found    ? found
+                       : "none: ",
+           out->is_ok && !*found ? reason : "",
+           out->is_ok && !*found ? "; the tactic onednn is not offered" : "");
+}
+
 static void check_huge_pages(ft_session *s, finding *out) {
   out->name = "power";
   out->is_ok = true;
@@ -96,7 +111,8 @@ static int report(const ft_cli_options *options, const ft_session *s,
 
 static int examine(ft_cli_context *c) {
   static void (*const checks[])(ft_session *, finding *) = {
-      check_compilers, check_store, check_cache, check_worker, check_huge_pages};
+      check_compilers, check_libraries, check_store,
+      check_cache,     check_worker,    check_huge_pages};
   enum { COUNT = sizeof checks / sizeof *checks };
   finding found[COUNT] = {0};
   if (!c->options.json)

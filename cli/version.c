@@ -8,6 +8,10 @@
 static ft_status probe(ft_arena *arena, ft_target *target, ft_error *error) {
   FT_TRY(ft_cpu_target_probe(arena, target, error));
   FT_TRY(ft_compilers_find(arena, target->compiler, &target->compiler_count, error));
+  const char *reason;
+  if (target->compiler_count)
+    FT_TRY(ft_libraries_find(&target->compiler[0], arena, &target->libraries, &reason,
+                             error));
   return ft_target_seal(target, error);
 }
 

@@ -76,9 +76,27 @@ void ft_codegen_destroy(ft_codegen *codegen) {
 // ---- match, space, check
 // -----------------------------------------------------------------
 
+static bool has_library(const ft_target *target, const char *name) {
+  const char *at = target->libraries ? target->libraries : "";
+  size_t length = strlen(name);
+  for (; (at = strstr(at, name)); at += length)  // "onednn-2.6.3"
+    if (at[length] == '-') return true;
+  return false;
+}
+
+static bool is_offered(const ft_codegen *codegen, const ft_tactic *tactic) {
+  if (tactic->is_test && !codegen->test_tactics) return false;
+  return !tactic->library || has_library(codegen->target, tactic->library);
+}
+
 static const ft_tactic *tactic_named(const ft_codegen *codegen, const char *name) {
   const ft_tactic *tactic = ft_tactic_find(name);
-  return tactic && (!tactic->is_test || codegen->test_tactics) ? tactic : NULL;
+  return tactic && is_offered(codegen, tactic) ? tactic : NULL;
+}
+
+bool ft_codegen_calls_library(const char *name) {
+  const ft_tactic *tactic = ft_tactic_find(name);
+  return tactic && tactic->library;
 }
 
 // Keeps |names| sorted by |fits|, best first; equal ones in order of arrival.
@@ -127,7 +145,7 @@ static uint32_t match(void *self, const ft_workload *workload, ft_arena *arena,
   const ft_tactic *const *list = ft_tactics(&tactics);
   double closest = -2;
   for (uint32_t i = 0; i < tactics; i++) {
-    if (list[i]->is_test && !codegen->test_tactics) continue;
+    if (!is_offered(codegen, list[i])) continue;
     const char *why = NULL;
     double fit = list[i]->match(ir, arena, &why);
     if (fit >= 0) count = insert_name(out, fits, count, room, list[i]->name, fit);
@@ -203,6 +221,7 @@ static ft_status make_text(const ft_codegen *codegen, const ft_candidate *candid
   if (out->kernel.kir) FT_TRY(ft_print_c(out->kernel.kir, &out->source.body, error));
   out->source.prelude = ft_prelude_for(out->source.body, arena);
   out->source.compiler = ft_schedule_compiler(&candidate->schedule, candidate->target);
+  out->source.link = out->kernel.link;
   FT_OOM_IF(!out->source.prelude || !ft_source_seal(&out->source, arena), error);
   return FT_OK;
 }
@@ -253,7 +272,10 @@ static ft_status describe(const ft_candidate *candidate, const emitted *e,
   out->body_hash = e->source.body_hash;
   out->entry = e->source.entry;
   out->compiler = e->source.compiler->name;
-  out->flags = ft_compile_flags(e->source.compiler, candidate->target);
+  out->flags =
+      ft_compile_flags_with(e->source.compiler, candidate->target, e->source.link, arena);
+  FT_OOM_IF(!out->flags, error);
+  out->link = e->source.link;
   out->grid = e->kernel.grid;
   out->threads = (uint32_t)ft_schedule_get(&candidate->schedule, "threads", 1);
   out->scratch_bytes = e->kernel.scratch_bytes;

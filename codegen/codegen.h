@@ -11,8 +11,9 @@
 #define FT_CODEGEN_VERSION 2
 
 // What an entry returns when an index of a gather is out of range: nothing was read with
-// it, outputs are unfinished. Other failures have no code yet.
-enum { FT_KERNEL_BAD_INDEX = 2 };
+// it, outputs are unfinished; and, of the tactic onednn, that plus the library's
+// dnnl_status_t when a call failed (103: no implementation but its slow reference one).
+enum { FT_KERNEL_BAD_INDEX = 2, FT_KERNEL_ONEDNN = 100 };
 
 typedef struct ft_codegen ft_codegen;
 
@@ -37,5 +38,17 @@ ft_builder ft_codegen_builder(ft_codegen *codegen);
 FT_MUST_CHECK ft_status ft_compilers_find(ft_arena *arena,
                                           ft_compiler out[FT_MAX_COMPILERS],
                                           uint32_t *out_count, ft_error *error);
+
+// True when kernels of |tactic| call a library, which may turn out to have nothing for
+// them; all others run.
+bool ft_codegen_calls_library(const char *tactic);
+
+// The libraries that tactics can call, for ft_target.libraries: "onednn-2.6.3", "" when
+// there are none (or FUSETUNE_LIBRARIES is "none"). *out_reason is why there are none, ""
+// otherwise. Asks |compiler| for the version in dnnl.h, and whether it finds the library;
+// that header and library agree is looked at by the kernels. Strings in |arena|.
+FT_MUST_CHECK ft_status ft_libraries_find(const ft_compiler *compiler, ft_arena *arena,
+                                          const char **out, const char **out_reason,
+                                          ft_error *error);
 
 #endif

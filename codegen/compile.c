@@ -27,6 +27,7 @@ enum { PACK = 32, MAX_ARGUMENTS = 32, LOG_BYTES = 64 << 10 };
 // One run of a compiler.
 typedef struct unit {
   const ft_compiler *compiler;
+  const char *link;
   uint32_t count;
   uint32_t source[PACK];
   const char *c_path, *so_path, *log_path;
@@ -68,6 +69,12 @@ const char *ft_compile_flags(const ft_compiler *compiler, const ft_target *targe
   return is_wide ? COMMON_FLAGS GCC_FLAG WIDE_FLAG : COMMON_FLAGS GCC_FLAG;
 }
 
+const char *ft_compile_flags_with(const ft_compiler *compiler, const ft_target *target,
+                                  const char *link, ft_arena *arena) {
+  const char *flags = ft_compile_flags(compiler, target);
+  return link ? ft_arena_printf(arena, "%s -l%s", flags, link) : flags;
+}
+
 // ---- the cache
 // ------------------------------------------------------------------------------
 
@@ -75,10 +82,13 @@ static const char *object_path(const batch *b, const ft_source *s) {
   char hex[FT_HASH_HEX + 1];
   ft_hash_hex(&s->body_hash, hex);
   const ft_target *t = b->options->target;
-  const char *key = ft_arena_printf(
-      b->arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s", hex, s->compiler->name,
-      s->compiler->version, ft_compile_flags(s->compiler, t), t->device ? t->device : "",
-      t->isa ? t->isa : "", b->options->alone ? "alone" : "packed");
+  const char *flags = ft_compile_flags_with(s->compiler, t, s->link, b->arena);
+  if (!flags) return NULL;
+  const char *key =
+      ft_arena_printf(b->arena, "%s\n%s\n%s\n%s\n%s\n%s\n%s%s%s", hex, s->compiler->name,
+                      s->compiler->version, flags, t->device ? t->device : "",
+                      t->isa ? t->isa : "", b->options->alone ? "alone" : "packed",
+                      s->link ? "\n" : "", s->link && t->libraries ? t->libraries : "");
   if (!key) return NULL;
   ft_hash hash = ft_hash_bytes(key, strlen(key));
   ft_hash_hex(&hash, hex);
@@ -133,7 +143,9 @@ static bool fill_arguments(batch *b, unit *u) {
   u->argv[n++] = "-Wl,--build-id=none";
   u->argv[n++] = "-Wl,--as-needed";
   u->argv[n++] = "-lm";
-  return true;
+  if (!u->link) return true;
+  u->argv[n] = ft_arena_printf(b->arena, "-l%s", u->link);
+  return u->argv[n] != NULL;
 }
 
 static ft_status prepare_unit(batch *b, unit *u, ft_error *error) {
@@ -191,17 +203,27 @@ static uint32_t first_like(const batch *b, uint32_t index) {
   return i;
 }
 
-// Units of |pack| at most, one compiler each, of the sources that |is_wanted|.
+static bool is_equal(const char *a, const char *b) {
+  return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool takes(const unit *u, const ft_source *source, uint32_t pack) {
+  return u->compiler == source->compiler && u->count < pack &&
+         is_equal(u->link, source->link);
+}
+
+// Units of |pack| at most, one compiler and one library each, of the sources that
+// |is_wanted|.
 static uint32_t divide(const batch *b, const bool *is_wanted, uint32_t pack,
                        unit *units) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < b->count; i++) {
     if (!is_wanted[i]) continue;
     uint32_t u = 0;
-    while (u < count &&
-           (units[u].compiler != b->source[i].compiler || units[u].count == pack))
-      u++;
-    if (u == count) units[count++] = (unit){.compiler = b->source[i].compiler};
+    while (u < count && !takes(&units[u], &b->source[i], pack)) u++;
+    if (u == count)
+      units[count++] =
+          (unit){.compiler = b->source[i].compiler, .link = b->source[i].link};
     units[u].source[units[u].count++] = i;
   }
   return count;

@@ -2,8 +2,9 @@
 //
 // Invariants:
 //  1. An object in the cache is found by one name: the hash of the kernel's text, the
-//     compiler with its version, the flags, and the machine's instruction set. It was
-//     renamed or linked there whole.
+//     compiler with its version, the flags, the machine's instruction set, and, where
+//     it is linked with a library, the libraries' versions. It was renamed or linked
+//     there whole.
 //  2. The symbol of a kernel comes from the hash of its body, so packing kernels into one
 //     unit renames nothing and changes no result: they share only static functions.
 //  3. When a packed unit does not compile, its kernels are compiled one by one: only the
@@ -19,6 +20,7 @@ typedef struct ft_source {
   const char *prelude, *body;
   const char *entry;  // ft_k.. from body_hash
   ft_hash body_hash;  // of prelude and body
+  const char *link;   // NULL or the library that it needs; others are not in its unit
   const ft_compiler *compiler;
 } ft_source;
 
@@ -43,6 +45,9 @@ bool ft_source_seal(ft_source *source, ft_arena *arena);
 const char *ft_source_function(const ft_source *source, ft_arena *arena);
 // The flags |compiler| gets for |target|: part of the key.
 const char *ft_compile_flags(const ft_compiler *compiler, const ft_target *target);
+// The same with what |link| (may be NULL) adds, in |arena|; NULL: out of memory.
+const char *ft_compile_flags_with(const ft_compiler *compiler, const ft_target *target,
+                                  const char *link, ft_arena *arena);
 
 // out[i] for source[i], strings in |arena|. Errors are our own faults: no compiler, no
 // space. Equal sources are built once.

@@ -70,6 +70,21 @@ static int lanes_of(uint32_t size) {
   return 1 << size;
 }
 
+// The text that runs a call of oneDNN, for bodies that do.
+#define FT_DNNL(...) #__VA_ARGS__,
+static const char *const onednn_pieces[] = {
+#include "codegen/onednn_runtime.inc"
+};
+#undef FT_DNNL
+
+static const char onednn_head[] =
+    "#include <dlfcn.h>\n"
+    "#include <dnnl.h>\n"
+    "#include <pthread.h>\n"
+    "#include <string.h>\n"
+    "#define FT_DNNL_QUOTED(x) #x\n"
+    "#define FT_DNNL_TEXT(x) FT_DNNL_QUOTED(x)\n";
+
 // ---- expanding a template ---------------------------------------------------------
 
 static bool in_word(char c) {
@@ -279,6 +294,17 @@ static void put_pieces(const closure *c, uint32_t size, ft_strbuf *out) {
   }
 }
 
+static void put_onednn(ft_arena *arena, ft_strbuf *out) {
+  ft_strbuf_add(out, onednn_head);
+  for (size_t i = 0; i < sizeof onednn_pieces / sizeof *onednn_pieces; i++) {
+    const char *text = lay_out(onednn_pieces[i], arena);
+    if (!text)
+      out->failed = true;
+    else
+      ft_strbuf_add(out, text);
+  }
+}
+
 const char *ft_prelude_for(const char *body, ft_arena *arena) {
   closure *c = FT_NEW(arena, closure);
   if (!c) return NULL;
@@ -295,5 +321,6 @@ const char *ft_prelude_for(const char *body, ft_arena *arena) {
   }
   // Fewer lanes first: a fold of 16 calls a fold of 8.
   for (uint32_t size = 0; size < SIZES; size++) put_pieces(c, size, &out);
+  if (strstr(body, "ft_dnnl_run(")) put_onednn(arena, &out);
   return out.failed ? NULL : out.text;
 }

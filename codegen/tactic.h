@@ -14,6 +14,7 @@ typedef struct ft_kernel {
   const char *body;  // when |kir| is NULL
   uint32_t grid;
   uint64_t scratch_bytes, workspace_bytes;
+  const char *link;  // NULL, or the library that the body calls: "dnnl"
 } ft_kernel;
 
 typedef struct ft_schedules {
@@ -26,7 +27,8 @@ typedef struct ft_schedules {
 
 typedef struct ft_tactic {
   const char *name;
-  bool is_test;  // only with ft_codegen_options.test_tactics
+  bool is_test;         // only with ft_codegen_options.test_tactics
+  const char *library;  // NULL, or what target.libraries must name: "onednn"
   // How well it fits: larger is better; < 0 not at all, then *reason says why.
   double (*match)(const ft_group_ir *ir, ft_arena *arena, const char **reason);
   // Every schedule worth trying, default first.

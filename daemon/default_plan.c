@@ -1,14 +1,28 @@
 #include "daemon/default_plan.h"
 
+enum { MOST_TACTICS = 16 };
+
+// The best guess among our own tactics: what nobody has measured must run all the same,
+// and a library may have nothing for a layout.
+static const char *own_tactic(ft_session *s, const ft_workload *workload, ft_arena *arena,
+                              const char **reason) {
+  const char *tactic[MOST_TACTICS];
+  uint32_t count =
+      s->builder.match(s->builder.self, workload, arena, tactic, MOST_TACTICS, reason);
+  for (uint32_t i = 0; i < count; i++)
+    if (!ft_codegen_calls_library(tactic[i])) return tactic[i];
+  if (count) *reason = "only a library takes it";
+  return NULL;
+}
+
 static ft_status default_group(ft_session *s, const ft_graph *graph,
                                const uint32_t *primitive, uint32_t count, ft_arena *arena,
                                ft_group *group, bool *out_legal, ft_error *error) {
   FT_TRY(ft_group_make(graph, primitive, count, arena, group, error));
   ft_workload workload;
   FT_TRY(ft_workload_make(group, arena, &workload, error));
-  const char *tactic, *reason = "";
-  *out_legal =
-      s->builder.match(s->builder.self, &workload, arena, &tactic, 1, &reason) > 0;
+  const char *reason = "";
+  *out_legal = own_tactic(s, &workload, arena, &reason) != NULL;
   if (!*out_legal && count == 1)
     FT_FAIL(error, FT_UNSUPPORTED, "no tactic for primitive %u (%s): %s", primitive[0],
             ft_op_describe(graph->primitive[primitive[0]].op)->name, reason);
@@ -47,7 +61,8 @@ static ft_status default_schedules(ft_session *s, ft_plan *plan, ft_arena *arena
     const char *reason;
     ft_schedule *space;
     uint32_t count;
-    if (b->match(b->self, &g->workload, arena, &g->tactic, 1, &reason) == 0)
+    g->tactic = own_tactic(s, &g->workload, arena, &reason);
+    if (!g->tactic)
       FT_FAIL(error, FT_INTERNAL, "group %u lost its tactic: %s", i, reason);
     FT_TRY(b->space(b->self, &g->workload, g->tactic, &s->target, arena, &space, &count,
                     error));

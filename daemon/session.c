@@ -25,6 +25,9 @@ static ft_status probe_target(ft_session *s, ft_error *error) {
   if (s->target.compiler_count == 0)
     FT_FAIL(error, FT_UNAVAILABLE,
             "no C compiler found in PATH: install clang or gcc, or set FUSETUNE_CC");
+  const char *reason;
+  FT_TRY(ft_libraries_find(&s->target.compiler[0], s->arena, &s->target.libraries,
+                           &reason, error));
   return ft_target_seal(&s->target, error);
 }
 

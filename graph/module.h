@@ -19,7 +19,8 @@ typedef struct ft_static_facts {
 // success; anything else fails the run and is reported. The workspace belongs to one step
 // of one program: it is 64-byte aligned, zero before the first launch, and keeps what a
 // launch leaves for the next one (kernels leave their counters zero); launches of one
-// step never overlap.
+// step never overlap. A kernel that calls a library (|link|) has one block and keeps what
+// it made for it until its object is unloaded; the library's threads are its own.
 typedef struct ft_module {
   ft_outcome outcome;   // FT_OUTCOME_OK, COMPILE_ERROR, TIMEOUT (compiler), ...
   ft_hash body_hash;    // of the kernel's body text: the cache key
@@ -28,11 +29,13 @@ typedef struct ft_module {
   const char *entry;    // symbol in |path|
   const char *path;     // shared object; "" when outcome is not OK
   const char *compiler, *flags;
-  const char *log;           // compiler output, "" when silent
-  uint64_t build_ns;         // its share when several were built in one go
-  uint32_t grid;             // number of blocks, >= 1
-  uint32_t threads;          // how many pool threads run the blocks, >= 1
-  uint64_t scratch_bytes;    // per thread, 64-byte aligned, contents undefined
+  const char *link;        // library that it calls: "dnnl"; NULL: none
+  const char *log;         // compiler output, "" when silent
+  uint64_t build_ns;       // its share when several were built in one go
+  uint32_t grid;           // number of blocks, >= 1
+  uint32_t threads;        // how many threads share the work, >= 1: the pool's, or, with
+                           // |link|, the library's
+  uint64_t scratch_bytes;  // per thread, 64-byte aligned, contents undefined
   uint64_t workspace_bytes;  // one per step; see above
   uint32_t scalar_count;
   const int64_t *scalar;

@@ -18,6 +18,7 @@ void ft_plan_group_build(ft_plan_group *group, const ft_module *module,
   group->source_hash = module->source_hash;
   group->binary_hash = *binary_hash;
   group->entry = module->entry;
+  group->link = module->link;
   group->grid = module->grid;
   group->threads = module->threads;
   group->scratch_bytes = module->scratch_bytes;

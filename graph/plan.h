@@ -32,6 +32,7 @@ typedef struct ft_plan_group {
   ft_schedule schedule;
   ft_hash body_hash, source_hash, binary_hash;  // zero = not built alone yet
   const char *entry;                            // NULL = not built alone yet
+  const char *link;                             // library that it calls; NULL = none
   uint32_t grid, threads;                       // 0 = not built yet
   uint64_t scratch_bytes, workspace_bytes;
   uint32_t scalar_count;

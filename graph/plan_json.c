@@ -254,13 +254,18 @@ static json_t *arguments_json(const ft_plan_group *g) {
                   g->workload.group.input_count + g->workload.group.output_count);
 }
 
+static json_t *link_json(const ft_plan_group *g) {
+  return g->link ? json_pack("[s]", g->link) : json_array();
+}
+
 static json_t *kernel_json(const ft_plan_group *g) {
-  return json_pack(
-      "{s:o,s:o,s:o,s:o,s:[],s:o,s:o,s:o,s:o,s:o}", "entry", word_json(g->entry), "body",
-      hash_json(&g->body_hash), "source", hash_json(&g->source_hash), "binary",
-      hash_json(&g->binary_hash), "link", "arguments", arguments_json(g), "scalars",
-      list_json(g->scalar, g->scalar_count), "launch", launch_json(g), "scratch_bytes",
-      number_json(g->scratch_bytes), "workspace_bytes", number_json(g->workspace_bytes));
+  return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "entry",
+                   word_json(g->entry), "body", hash_json(&g->body_hash), "source",
+                   hash_json(&g->source_hash), "binary", hash_json(&g->binary_hash),
+                   "link", link_json(g), "arguments", arguments_json(g), "scalars",
+                   list_json(g->scalar, g->scalar_count), "launch", launch_json(g),
+                   "scratch_bytes", number_json(g->scratch_bytes), "workspace_bytes",
+                   number_json(g->workspace_bytes));
 }
 
 static json_t *evidence_json(const ft_plan_group *g) {

@@ -311,6 +311,20 @@ static ft_status read_resources(const json_t *group, const char *path,
   return read_maybe(it, inner, "occupancy", &out->occupancy, error);
 }
 
+// None or one.
+static ft_status read_link(const json_t *group, const char *path, ft_arena *arena,
+                           ft_plan_group *out, ft_error *error) {
+  const json_t *list;
+  FT_TRY(member(group, path, "link", JSON_ARRAY, &list, error));
+  if (json_array_size(list) == 0) return FT_OK;
+  const char *name = json_string_value(json_array_get(list, 0));
+  if (!name || !*name)
+    FT_FAIL(error, FT_REFUSED, "plan: %slink[0] is not a library's name", path);
+  out->link = ft_arena_strdup(arena, name);
+  FT_OOM_IF(!out->link, error);
+  return FT_OK;
+}
+
 static ft_status read_kernel(const json_t *it, const char *path, ft_arena *arena,
                              ft_plan_group *out, ft_error *error) {
   FT_TRY(read_text(it, path, "tactic", arena, &out->tactic, error));
@@ -320,6 +334,7 @@ static ft_status read_kernel(const json_t *it, const char *path, ft_arena *arena
   FT_TRY(read_hash(it, path, "body", &out->body_hash, error));
   FT_TRY(read_hash(it, path, "source", &out->source_hash, error));
   FT_TRY(read_hash(it, path, "binary", &out->binary_hash, error));
+  FT_TRY(read_link(it, path, arena, out, error));
   FT_TRY(read_scalars(it, path, arena, out, error));
   FT_TRY(read_launch(it, path, out, error));
   FT_TRY(read_unsigned(it, path, "scratch_bytes", INT64_MAX, &out->scratch_bytes, error));

@@ -29,7 +29,7 @@ typedef struct ft_target {
   const char *driver, *toolkit;
   uint32_t compiler_count;
   ft_compiler compiler[FT_MAX_COMPILERS];
-  const char *libraries;    // "" for now
+  const char *libraries;    // that tactics can call: "onednn-2.6.3", "" = none
   const char *numerics;     // "f32-accumulate deterministic"
   const char *power_class;  // huge pages setting and frequency governor
   ft_hash signature;        // of ft_target_json, set by ft_target_seal

@@ -170,7 +170,11 @@ static ft_status load_step(ft_job *job, uint32_t program, uint32_t step,
   void *symbol;
   job->board->program = program;
   job->board->step = step;
+  bool is_library = m->link && *m->link;
+  // What it is linked with looks for cpus when it is loaded.
+  if (is_library) ft_pool_unpin(job->pool);
   ft_status status = ft_library_symbol(job->library, m->path, m->entry, &symbol, error);
+  if (is_library) ft_pool_pin(job->pool);
   if (status != FT_OK) return ft_error_prefix(error, "step %u", step);
   memcpy(&l->entry, &symbol, sizeof symbol);
   void **buffers = NULL, **scratch = NULL;
@@ -181,8 +185,9 @@ static ft_status load_step(ft_job *job, uint32_t program, uint32_t step,
   l->scalars = m->scalar;
   l->scratch = scratch;
   l->grid = m->grid;
-  l->threads = m->threads;
-  if (m->threads > p->threads) p->threads = m->threads;
+  l->threads = is_library ? 1 : m->threads;
+  p->is_library[step] = is_library;
+  if (l->threads > p->threads) p->threads = l->threads;
   return FT_OK;
 }
 
@@ -190,7 +195,8 @@ static ft_status load_program(ft_job *job, uint32_t index, ft_error *error) {
   ft_job_program *p = &job->program[index];
   FT_TRY(place_buffers(job, index, error));
   p->launch = FT_NEW_ARRAY(job->arena, ft_launch, p->program.step_count);
-  FT_OOM_IF(!p->launch, error);
+  p->is_library = FT_NEW_ARRAY(job->arena, bool, p->program.step_count);
+  FT_OOM_IF(!p->launch || !p->is_library, error);
   for (uint32_t s = 0; s < p->program.step_count; s++)
     FT_TRY(load_step(job, index, s, error));
   if (p->threads > ft_pool_threads(job->pool)) p->threads = ft_pool_threads(job->pool);
@@ -244,6 +250,7 @@ bool ft_job_run(ft_job *job, uint32_t program, uint32_t *out_step, int32_t *out_
   uint32_t steps = p->program.step_count;
   for (uint32_t s = 0; s < steps; s++) {
     atomic_store_explicit(&job->board->step, s, memory_order_relaxed);
+    if (p->is_library[s]) ft_pool_rest(job->pool);
     int32_t code = ft_pool_launch(job->pool, &p->launch[s]);
     if (code == 0) continue;
     *out_step = s;

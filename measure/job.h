@@ -20,7 +20,8 @@ typedef struct ft_job_program {
   void **address;             // [buffer_count]
   ft_held_buffer *workspace;  // or NULL
   ft_launch *launch;          // [step_count]
-  uint32_t threads;           // most that a step uses
+  bool *is_library;           // [step_count]: it runs on threads of its own
+  uint32_t threads;           // most of the pool's that a step uses
 } ft_job_program;
 
 typedef struct ft_job_need {

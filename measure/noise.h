@@ -2,7 +2,8 @@
 //
 // PREEMPTED  ru_nivcsw of a thread that ran the sample grew during it, and the thread was
 //            off its cpu for over 2 % of the sample: a timer tick in a sample of 40 ms
-//            changes nothing, and there is nearly always one.
+//            changes nothing, and there is nearly always one. Of a library's threads only
+//            the caller is seen, which waits for the others.
 // DRIFT      a fixed chain of arithmetic, run before the sample, took over 25 % longer
 //            than the fastest of this series: the clock is lower, or stolen. Turbo steps
 //            differ by up to 20 %.

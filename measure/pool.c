@@ -5,7 +5,9 @@
 //  3. A thread sleeps only after it announced so (sleeping = 1) and looked again; who
 //     wakes it stores first and looks at |sleeping| afterwards (both sequentially
 //     consistent), so no wake-up is lost.
-//  4. Helpers with an index >= task.threads are not woken and do not touch the task.
+//  4. |resting| shortens a wait and changes nothing else: who spins looks at it, who
+//     sleeps is woken by its ticket.
+//  5. Helpers with an index >= task.threads are not woken and do not touch the task.
 #include "measure/pool.h"
 
 #include <limits.h>
@@ -50,6 +52,7 @@ struct ft_pool {
   atomic_uint owner_sleeping;
   _Alignas(LINE) atomic_int result;
   atomic_bool closing;
+  atomic_bool resting;
   _Alignas(LINE) task task;
   const ft_allocator *allocator;
   uint32_t threads;  // helpers + 1
@@ -88,9 +91,10 @@ static uint32_t count_spins(void) {
 }
 
 // Returns when *word is not |old|.
-static unsigned wait_change(atomic_uint *word, unsigned old, atomic_uint *sleeping,
-                            uint32_t spins) {
-  for (uint32_t i = 0; i < spins; i++) {
+static unsigned wait_change(const ft_pool *pool, atomic_uint *word, unsigned old,
+                            atomic_uint *sleeping) {
+  for (uint32_t i = 0; i < pool->spins; i++) {
+    if (atomic_load_explicit(&pool->resting, memory_order_relaxed)) break;
     unsigned now = atomic_load_explicit(word, memory_order_acquire);
     if (now != old) return now;
     relax();
@@ -122,7 +126,7 @@ static void *helper_main(void *argument) {
   ft_pool *pool = self->pool;
   unsigned seen = 0;
   for (;;) {
-    seen = wait_change(&self->ticket, seen, &self->sleeping, pool->spins);
+    seen = wait_change(pool, &self->ticket, seen, &self->sleeping);
     if (atomic_load(&pool->closing)) return NULL;
     pool->task.run(pool, self->index);
     finish(pool);
@@ -132,7 +136,7 @@ static void *helper_main(void *argument) {
 static void wait_idle(ft_pool *pool) {
   unsigned pending = atomic_load_explicit(&pool->pending, memory_order_acquire);
   while (pending)
-    pending = wait_change(&pool->pending, pending, &pool->owner_sleeping, pool->spins);
+    pending = wait_change(pool, &pool->pending, pending, &pool->owner_sleeping);
 }
 
 static void ring(helper *h) {
@@ -142,6 +146,7 @@ static void ring(helper *h) {
 
 static void dispatch(ft_pool *pool, uint32_t threads) {
   pool->task.threads = threads;
+  atomic_store_explicit(&pool->resting, false, memory_order_relaxed);
   atomic_store(&pool->pending, threads - 1);
   for (uint32_t i = 1; i < threads; i++) ring(&pool->helpers[i]);
   pool->task.run(pool, 0);
@@ -200,6 +205,25 @@ void ft_pool_each(ft_pool *pool, void (*call)(void *ctx, uint32_t thread), void 
   pool->task.call = call;
   pool->task.ctx = ctx;
   dispatch(pool, pool->threads);
+}
+
+void ft_pool_rest(ft_pool *pool) {
+  atomic_store_explicit(&pool->resting, true, memory_order_relaxed);
+}
+
+// Best effort, both: an unpinned caller is right too, only noisier.
+void ft_pool_unpin(ft_pool *pool) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (uint32_t i = 0; i < pool->threads; i++)
+    if (pool->helpers[i].cpu >= 0) CPU_SET((size_t)pool->helpers[i].cpu, &set);
+  if (CPU_COUNT(&set) > 0) (void)sched_setaffinity(0, sizeof set, &set);
+}
+
+void ft_pool_pin(ft_pool *pool) {
+  if (pool->helpers[0].cpu < 0) return;
+  cpu_set_t set = only(pool->helpers[0].cpu);
+  (void)sched_setaffinity(0, sizeof set, &set);
 }
 
 uint32_t ft_pool_threads(const ft_pool *pool) {
@@ -280,11 +304,7 @@ ft_status ft_pool_create(const ft_allocator *allocator, uint32_t max_threads,
     ft_pool_destroy(pool);
     return status;
   }
-  if (cpu[0] >= 0) {
-    // Best effort: an unpinned caller is right too, only noisier.
-    cpu_set_t set = only(cpu[0]);
-    (void)sched_setaffinity(0, sizeof set, &set);
-  }
+  ft_pool_pin(pool);
   *out = pool;
   return FT_OK;
 }

@@ -39,6 +39,13 @@ int ft_pool_cpu(const ft_pool *pool, uint32_t thread);
 // Runs every block once; 0, or the first non-zero result (the blocks after it may not
 // have run). Allocates nothing and takes no lock.
 int32_t ft_pool_launch(ft_pool *pool, const ft_launch *launch);
+// The helpers sleep, until the next launch or each, instead of spinning for it: what is
+// run meanwhile has threads of its own.
+void ft_pool_rest(ft_pool *pool);
+// The owner may run on every cpu of the pool, and on its own again: threads that are made
+// meanwhile, and libraries that look for cpus when they are loaded, find them all.
+void ft_pool_unpin(ft_pool *pool);
+void ft_pool_pin(ft_pool *pool);
 // Calls |call| once on each thread of the pool.
 void ft_pool_each(ft_pool *pool, void (*call)(void *ctx, uint32_t thread), void *ctx);
 

@@ -1,6 +1,6 @@
 #include "measure/program_wire.h"
 
-enum { BUFFER_BYTES = 1 + 1 + 8 + 8 + 8, STEP_BYTES = 4 * 6 + 8 * 2, ALIGN = 64 };
+enum { BUFFER_BYTES = 1 + 1 + 8 + 8 + 8, STEP_BYTES = 4 * 7 + 8 * 2, ALIGN = 64 };
 
 static ft_status validate_buffer(const ft_program *p, uint32_t i, ft_error *error) {
   const ft_program_buffer *b = &p->buffer[i];
@@ -49,6 +49,7 @@ static void encode_step(const ft_program_step *s, ft_strbuf *out) {
   const ft_module *m = s->module;
   ft_wire_put_text(out, m->entry);
   ft_wire_put_text(out, m->path);
+  ft_wire_put_text(out, m->link ? m->link : "");
   ft_wire_put_u32(out, m->grid);
   ft_wire_put_u32(out, m->threads);
   ft_wire_put_u64(out, m->scratch_bytes);
@@ -93,6 +94,7 @@ static ft_status decode_step(ft_wire_reader *r, ft_arena *arena, ft_program_step
   m->outcome = FT_OUTCOME_OK;
   m->entry = ft_wire_text(r, arena);
   m->path = ft_wire_text(r, arena);
+  m->link = ft_wire_text(r, arena);
   m->grid = ft_wire_u32(r);
   m->threads = ft_wire_u32(r);
   m->scratch_bytes = ft_wire_u64(r);

@@ -18,7 +18,7 @@
 #ifndef FT_MEASURE_PROTOCOL_H
 #define FT_MEASURE_PROTOCOL_H
 
-#define FT_WORKER_VERSION 1
+#define FT_WORKER_VERSION 2
 
 #define FT_REQUEST_MAP(X) \
   X(HELLO, hello)         \

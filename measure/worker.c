@@ -80,9 +80,18 @@ static void limit_memory(uint64_t cap_bytes, uint32_t threads) {
   if (!HAS_SHADOW_MEMORY) (void)setrlimit(RLIMIT_DATA, &data);
 }
 
-// For library tactics: OpenMP threads that spin would take the pool's cores.
-static void set_environment(uint32_t threads) {
-  char number[16];
+// For libraries that bring OpenMP, read when they are loaded: threads that spin would
+// take the pool's cores, and thread i is to run where thread i of the pool does.
+static void set_environment(const ft_pool *pool, uint32_t threads) {
+  enum { CPU_DIGITS = 12, CPUS = 1024 };
+  char number[16], cpus[CPUS * CPU_DIGITS] = "";
+  size_t used = 0;
+  for (uint32_t i = 0; i < threads && used + CPU_DIGITS < sizeof cpus; i++)
+    if (ft_pool_cpu(pool, i) >= 0)
+      used += (size_t)sprintf(cpus + used, used ? " %d" : "%d", ft_pool_cpu(pool, i));
+  unsetenv("OMP_PLACES");
+  unsetenv("OMP_PROC_BIND");
+  if (used) setenv("GOMP_CPU_AFFINITY", cpus, 1);
   snprintf(number, sizeof number, "%u", threads);
   setenv("OMP_WAIT_POLICY", "passive", 1);
   setenv("OMP_NUM_THREADS", number, 1);
@@ -105,7 +114,7 @@ static ft_status hello(worker *w, ft_wire_reader *in, ft_frame *frame, answer *o
   FT_TRY(ft_pool_create(ft_allocator_system(), threads, &w->pool, error));
   threads = ft_pool_threads(w->pool);
   limit_memory(cap_bytes, threads);
-  set_environment(threads);
+  set_environment(w->pool, threads);
   ft_buffer_store_init(&w->store, ft_allocator_system(), cap_bytes);
   FT_TRY(ft_library_create(ft_allocator_system(), &w->library, error));
   FT_TRY(ft_timing_init(&w->timing, w->pool, flush_bytes, w->life, error));

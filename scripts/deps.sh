@@ -9,7 +9,8 @@
 set -euo pipefail
 
 build=(gcc clang libc6-dev cmake ninja-build pkg-config  # clang and gcc also build kernels
-       libjansson-dev libsqlite3-dev zlib1g-dev libmd-dev python3)
+       libjansson-dev libsqlite3-dev zlib1g-dev libmd-dev python3
+       libdnnl-dev)  # kernels call it; without it fusetune builds, tests and works all the same
 tests=(libcriterion-dev clang-format
        libclang-rt-14-dev   # the runtime of ASan and libFuzzer
        libprotobuf-c-dev protobuf-c-compiler  # a second reader of ONNX files, to disagree with

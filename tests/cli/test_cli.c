@@ -190,6 +190,16 @@ Test(cli, a_json_graph_is_a_model_by_its_first_byte) {
   test_command_free(&c);
 }
 
+Test(cli, doctor_says_when_there_are_no_libraries_and_is_content, .timeout = 120) {
+  setenv("FUSETUNE_LIBRARIES", "none", 1);
+  test_command c = fusetune("doctor", NULL, NULL, NULL);
+  cr_expect_eq(c.exit_code, 0, "%s", c.err);
+  cr_expect(strstr(c.out, "none: FUSETUNE_LIBRARIES is none; the tactic onednn"), "%s",
+            c.out);
+  test_command_free(&c);
+  unsetenv("FUSETUNE_LIBRARIES");
+}
+
 Test(cli, doctor_says_the_copy_rate_as_a_number, .timeout = 120) {
   test_command c = fusetune("doctor", "--json", NULL, NULL);
   cr_assert_eq(c.exit_code, 0, "%s%s", c.out, c.err);

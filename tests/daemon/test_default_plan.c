@@ -65,19 +65,26 @@ static ft_graph *graph_of(const operator_case *c) {
   return graph;
 }
 
-Test(daemon_default_plan, each_norm_and_softmax_operator_is_one_kernel) {
-  ft_session s = {.arena = arena};
+static void open_codegen(ft_session *s, const char *libraries) {
   ft_error error;
-  cr_assert_eq(ft_cpu_target_probe(arena, &s.target, &error), FT_OK, "%s", error.text);
+  *s = (ft_session){.arena = arena};
+  cr_assert_eq(ft_cpu_target_probe(arena, &s->target, &error), FT_OK, "%s", error.text);
   cr_assert_eq(
-      ft_compilers_find(arena, s.target.compiler, &s.target.compiler_count, &error),
+      ft_compilers_find(arena, s->target.compiler, &s->target.compiler_count, &error),
       FT_OK, "%s", error.text);
-  cr_assert_eq(ft_target_seal(&s.target, &error), FT_OK);
+  s->target.libraries = libraries;
+  cr_assert_eq(ft_target_seal(&s->target, &error), FT_OK);
   ft_codegen_options options = {.cache_folder = test_folder()};
   cr_assert_eq(
-      ft_codegen_create(&options, &s.target, ft_allocator_system(), &s.codegen, &error),
+      ft_codegen_create(&options, &s->target, ft_allocator_system(), &s->codegen, &error),
       FT_OK, "%s", error.text);
-  s.builder = ft_codegen_builder(s.codegen);
+  s->builder = ft_codegen_builder(s->codegen);
+}
+
+Test(daemon_default_plan, each_norm_and_softmax_operator_is_one_kernel) {
+  ft_session s;
+  ft_error error;
+  open_codegen(&s, "");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     ft_graph *graph = graph_of(&cases[i]);
     ft_plan plan;
@@ -87,5 +94,32 @@ Test(daemon_default_plan, each_norm_and_softmax_operator_is_one_kernel) {
     cr_assert_eq(plan.group_count, 1, "%s (opset %d) takes %u kernels", cases[i].op,
                  (int)cases[i].opset, plan.group_count);
   }
+  ft_codegen_destroy(s.codegen);
+}
+
+// What was not measured must run, and a library may have nothing for a layout.
+Test(daemon_default_plan, calls_no_library) {
+  ft_session s;
+  ft_error error;
+  open_codegen(&s, "onednn-2.6.3");
+  onnx_file f = onnx_begin(arena, 13);
+  onnx_input(&f, "a", ONNX_FLOAT, "4,5");
+  onnx_input(&f, "b", ONNX_FLOAT, "5,6");
+  onnx_output(&f, "y", ONNX_FLOAT, NULL);
+  onnx_node(&f, "MatMul", "a,b", "y", NULL);
+  ft_strbuf bytes = onnx_end(&f);
+  ft_graph *graph;
+  ft_import_report report;
+  ft_import_options options = {.dim_count = 0};
+  cr_assert_eq(ft_import_onnx_bytes(bytes.text, bytes.length, NULL, &options, arena,
+                                    &graph, &report, &error),
+               FT_OK, "%s", error.text);
+  ft_plan plan;
+  cr_assert_eq(ft_plan_default(&s, graph, arena, &plan, &error), FT_OK, "%s", error.text);
+  const char *names[8], *reason;
+  cr_assert_eq(
+      s.builder.match(s.builder.self, &plan.group[0].workload, arena, names, 8, &reason),
+      2, "the library is offered");
+  cr_assert_str_eq(plan.group[0].tactic, "loop");
   ft_codegen_destroy(s.codegen);
 }

@@ -425,7 +425,9 @@ Test(graph_plan, each_member_that_does_not_fit_is_refused_by_name) {
       {"\"grid\":[12,1,1]", "\"grid\":{}", "grid is not a list"},
       {"\"scalars\":[768,-1]", "\"scalars\":[768.5]", "groups[0].scalars[0]"},
       {"\"scratch_bytes\":128", "\"scratch_bytes\":-1", "groups[0].scratch_bytes"},
-      {"\"link\":[]", "\"link\":[\"evil\"]", "groups[0].link"},
+      {"\"link\":[]", "\"link\":[\"evil\"]", "plan_id"},
+      {"\"link\":[]", "\"link\":[7]", "groups[0].link[0] is not a library's name"},
+      {"\"link\":[]", "\"link\":[\"a\",\"b\"]", "groups[0].link"},
       {"\"registers\":16", "\"registers\":\"16\"", "groups[0].resources.registers"},
       {"\"low_ns\":990", "\"low_ns\":9990", "groups[0].time"},
       {"\"gap\":0.0", "\"gap\":-0.5", "times.gap"},
@@ -446,6 +448,20 @@ Test(graph_plan, each_member_that_does_not_fit_is_refused_by_name) {
     if (!*table[i].names) continue;
     expect_refused(replaced(text, table[i].from, table[i].to), table[i].names);
   }
+}
+
+Test(graph_plan, the_library_that_a_kernel_calls_is_kept) {
+  ft_plan plan = sample_plan(graph, &target, arena), back;
+  const char *without = text_of(&plan);
+  plan.group[1].link = "dnnl";
+  cr_assert_eq(ft_plan_seal(&plan, arena, &error), FT_OK);
+  const char *text = text_of(&plan);
+  cr_assert(strstr(text, "\"link\":[\"dnnl\"]"));
+  cr_assert_str_neq(text, without);
+  cr_assert_eq(ft_plan_parse(text, graph, &target, arena, &back, &error), FT_OK, "%s",
+               error.text);
+  cr_assert_null(back.group[0].link);
+  cr_assert_str_eq(back.group[1].link, "dnnl");
 }
 
 Test(graph_plan, every_member_is_needed) {

@@ -101,6 +101,40 @@ Test(measure_pool, each_calls_every_thread_once_also_after_it_slept) {
   ft_pool_destroy(pool);
 }
 
+Test(measure_pool, works_on_after_a_rest) {
+  ft_pool *pool = make(3);
+  memset((void *)ran, 0, sizeof ran);
+  ft_launch l = {mark, NULL, NULL, NULL, 1000, 3};
+  for (int i = 0; i < 30; i++) {
+    ft_pool_rest(pool);
+    if (i % 3 == 0) usleep(2000);
+    cr_assert_eq(ft_pool_launch(pool, &l), 0);
+    ft_pool_rest(pool);
+    ft_pool_each(pool, count_call, NULL);
+  }
+  for (uint32_t t = 0; t < 3; t++) cr_expect_eq(calls[t], 30, "thread %u", t);
+  for (uint32_t b = 0; b < 1000; b++) cr_expect_eq(ran[b], 30);
+  ft_pool_destroy(pool);
+}
+
+static int count_cpus(void) {
+  cpu_set_t set;
+  cr_assert_eq(sched_getaffinity(0, sizeof set, &set), 0);
+  return CPU_COUNT(&set);
+}
+
+Test(measure_pool, the_owner_is_pinned_and_may_be_let_loose) {
+  int all = count_cpus();
+  ft_pool *pool = make(0);
+  cr_expect_eq(count_cpus(), 1);
+  ft_pool_unpin(pool);
+  cr_expect_eq(count_cpus(), all);
+  ft_pool_pin(pool);
+  cr_expect_eq(count_cpus(), 1);
+  cr_expect_eq(sched_getcpu(), ft_pool_cpu(pool, 0));
+  ft_pool_destroy(pool);
+}
+
 static int where[64];
 static void note_cpu(void *ctx, uint32_t thread) {
   (void)ctx;

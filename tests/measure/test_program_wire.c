@@ -19,6 +19,7 @@ static void set_up(void) {
   module = (ft_module){.outcome = FT_OUTCOME_OK,
                        .entry = "ft_g0",
                        .path = "k.so",
+                       .link = "dnnl",
                        .grid = 7,
                        .threads = 2,
                        .scratch_bytes = 64,
@@ -64,6 +65,7 @@ Test(measure_program_wire, a_program_comes_back_as_it_was) {
             p.buffer[2].offset == 64);
   const ft_module *m = p.step[0].module;
   cr_expect_str_eq(m->entry, "ft_g0");
+  cr_expect_str_eq(m->link, "dnnl");
   cr_expect(m->grid == 7 && m->threads == 2 && m->scratch_bytes == 64 &&
             m->workspace_bytes == 128 && m->scalar[1] == INT64_MAX && m->scalar[0] == -1);
   cr_expect(p.step[0].argument_count == 3 && p.step[0].argument[1] == 2);

@@ -1,5 +1,6 @@
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -64,6 +65,45 @@ Test(measure_runner, a_slow_candidate_is_beaten_and_keeps_its_samples) {
   cr_expect(t.sample_count > 0 && t.time.median_ns > 1);
   cr_expect(contains(t.env, "\"stop\":\"beaten\""), "%s", t.env);
   bench_close(&w);
+}
+
+static void surroundings(workbench *w, const char *link, float out[5]) {
+  ft_program *p = bench_program(w, "tell_surroundings", 0, 0);
+  ft_module *m = FT_NEW(w->arena, ft_module);
+  *m = *p->step[0].module;
+  m->link = link;
+  m->grid = 1;
+  ft_program_step step = p->step[0];
+  step.module = m;
+  p->step = &step;
+  void *data[1];
+  ft_outcome outcome;
+  char text[256] = "";
+  cr_assert_eq(ft_cpu_runner_run(w->runner, p, w->arena, data, &outcome, text, &w->error),
+               FT_OK, "%s", w->error.text);
+  cr_assert_eq(outcome, FT_OUTCOME_OK, "%s", text);
+  memcpy(out, data[0], 5 * sizeof *out);
+}
+
+Test(measure_runner, a_library_finds_every_cpu_when_it_is_loaded_and_does_not_spin) {
+  cpu_set_t set;
+  cr_assert_eq(sched_getaffinity(0, sizeof set, &set), 0);
+  float all = (float)CPU_COUNT(&set), with[5], without[5];
+  workbench w = bench_open();
+  surroundings(&w, "dnnl", with);
+  bench_close(&w);
+  w = bench_open();
+  surroundings(&w, NULL, without);
+  bench_close(&w);
+  cr_expect_eq(with[0], all);
+  cr_expect_eq(without[0], 1);
+  for (int i = 0; i < 2; i++) {
+    const float *y = i ? with : without;
+    cr_expect_eq(y[1], 1, "the caller is pinned");
+    cr_expect_eq(y[2], all);
+    cr_expect_eq(y[3], all);
+    cr_expect_eq(y[4], 1);
+  }
 }
 
 Test(measure_runner, a_null_write_is_a_crash_with_signal_address_and_step) {
