@@ -36,7 +36,7 @@ typedef struct ft_cli_options {
   ft_input_range range[FT_MAX_DIM_OPTIONS];
   const char *outputs;
   const char *argument;  // the one that is not an option: a model (then |model| too), ...
-  const char *format, *output;
+  const char *format, *output, *folder;
   uint64_t since_ns;  // unix time
   uint32_t top_k;
   bool samples;

@@ -64,8 +64,8 @@ static ft_status read_files(ft_cli_context *c, ft_error *error) {
 }
 
 static ft_status load_model(ft_cli_context *c, ft_error *error) {
-  if (!c->options.model) return FT_OK;
   FT_TRY(read_files(c, error));
+  if (!c->options.model) return FT_OK;
   ft_import_options import = {.dim_count = c->options.dim_count,
                               .dim = c->options.dim,
                               .input_count = c->options.input_count,
