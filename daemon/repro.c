@@ -23,7 +23,7 @@ typedef struct repro {
   const ft_trial_row *row;
   ft_workload workload;
   ft_schedule schedule;
-  const char *source, *entry, *compiler, *flags;
+  const char *source, *entry, *compiler, *flags, *libraries;
   uint32_t blocks, threads;
   uint64_t scratch_bytes;
   ft_input_recipe *recipe;  // [inputs]
@@ -97,7 +97,14 @@ static bool is_plain(const char *text) {
   return strspn(text, plain) == strlen(text);
 }
 
-// What builds a program, not a library.
+// oneDNN (-ldnnl) brings OpenMP, which a program must name too.
+static void add_library(repro *r, ft_strbuf *libraries, const char *word) {
+  ft_strbuf_printf(libraries, " %s", word);
+  if (strcmp(word, "-ldnnl") == 0) ft_strbuf_add(libraries, " -l:libgomp.so.1");
+  r->threads = 1;  // the library has threads of its own
+}
+
+// What builds a program, not a library; libraries go to the end of the line.
 static ft_status program_flags(repro *r, ft_error *error) {
   static const char *const dropped[] = {"-fPIC", "-shared", "-s"};
   const char *compiler = r->row->compiler, *flags = r->row->flags;
@@ -111,15 +118,19 @@ static ft_status program_flags(repro *r, ft_error *error) {
             (long long)r->row->trial_id, compiler, flags);
   char *copy = ft_arena_strdup(r->arena, flags);
   FT_OOM_IF(!copy, error);
-  ft_strbuf kept = ft_strbuf_init(r->arena);
+  ft_strbuf kept = ft_strbuf_init(r->arena), libraries = ft_strbuf_init(r->arena);
   for (char *save = NULL, *word = strtok_r(copy, " ", &save); word;
        word = strtok_r(NULL, " ", &save)) {
     bool drop = false;
     for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
       drop |= strcmp(word, dropped[i]) == 0;
-    if (!drop) ft_strbuf_printf(&kept, "%s ", word);
+    if (strncmp(word, "-l", 2) == 0)
+      add_library(r, &libraries, word);
+    else if (!drop)
+      ft_strbuf_printf(&kept, "%s ", word);
   }
-  FT_OOM_IF(kept.failed, error);
+  FT_OOM_IF(kept.failed || libraries.failed, error);
+  r->libraries = libraries.text;
   r->compiler = compiler;
   r->flags = kept.text;
   return FT_OK;
@@ -392,8 +403,8 @@ static ft_status name_folder(repro *r, ft_error *error) {
                                       : ft_arena_printf(r->arena, "repro-%lld",
                                                         (long long)r->row->trial_id);
   r->out->command =
-      ft_arena_printf(r->arena, "%s %s-g -pthread -o repro repro.c -lm && ./repro",
-                      r->compiler, r->flags);
+      ft_arena_printf(r->arena, "%s %s-g -pthread -o repro repro.c -lm%s && ./repro",
+                      r->compiler, r->flags, r->libraries);
   const ft_group *group = &r->workload.group;
   r->checked = FT_NEW_ARRAY(r->arena, uint32_t, group->output_count);
   r->out->file =

@@ -183,3 +183,27 @@ Test(daemon_repro, a_trial_without_a_source_is_emitted_again_or_says_why,
   cr_assert(strstr(error.text, "codegen version 77"), "%s", error.text);
   fixture_close(&f);
 }
+
+Test(daemon_repro, explain_names_a_trial_that_repro_takes, .timeout = 120) {
+  fixture f = fixture_open(chain_model, false);
+  ft_answer tuned = fixture_tune(&f), asked;
+  ft_error error;
+  cr_assert_eq(ft_session_query(&f.session, &f.model, f.arena, &asked, &error), FT_OK);
+  for (uint32_t i = 0; i < asked.plan->group_count; i++) {
+    const ft_group_trial *trial = &asked.trial[i];
+    cr_assert_eq(trial->id, tuned.trial[i].id);
+    ft_repro_result result = make(&f, trial->id, NULL);
+    cr_assert_str_eq(result.trial.row.tactic, asked.plan->group[i].tactic);
+    cr_assert_eq(result.trial.row.time.median_ns, asked.plan->group[i].time.median_ns);
+    char hash[FT_HASH_TEXT + 1];
+    ft_hash_text(&trial->source, hash);
+    ft_repro_options options = {.trial = hash, .folder = test_folder()};
+    cr_assert_eq(ft_session_repro(&f.session, &options, f.arena, &result, &error), FT_OK,
+                 "%s", error.text);
+  }
+  json_t *o = ft_answer_json(&asked);
+  json_t *group = json_array_get(json_object_get(o, "groups"), 0);
+  cr_assert_eq(json_integer_value(json_object_get(group, "trial")), asked.trial[0].id);
+  json_decref(o);
+  fixture_close(&f);
+}
