@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,6 +174,54 @@ static ft_status use_file(repro *r, const ft_input_file *file, ft_error *error) 
           file->name);
 }
 
+// The key was taken of the bytes that the trial read (measured_runner.c).
+static ft_status find_constant(repro *r, uint32_t i, const char *name, const char *key,
+                               ft_error *error) {
+  const ft_graph *model = r->options->model;
+  const ft_value *want = &r->workload.group.graph->value[r->workload.group.input[i]];
+  for (uint32_t k = 0; k < model->value_count; k++) {
+    const ft_value *v = &model->value[k];
+    char text[17];
+    ft_tensor data;
+    if (v->role != FT_ROLE_CONSTANT || v->root != k || v->dtype != want->dtype ||
+        !ft_shape_equal(&v->shape, &want->shape))
+      continue;
+    FT_TRY(ft_graph_constant_data(model, k, r->arena, &data, error));
+    snprintf(text, sizeof text, "%016llx",
+             (unsigned long long)ft_content_key(data.data, data.bytes));
+    if (strcmp(text, key) != 0) continue;
+    r->input[i] = data;
+    r->is_given[i] = true;
+    return FT_OK;
+  }
+  FT_FAIL(error, FT_INVALID_ARGUMENT,
+          "the model has no constant with the bytes of '%.80s', which trial %lld read",
+          name, (long long)r->row->trial_id);
+}
+
+static ft_status use_constants(repro *r, const json_t *list, ft_error *error) {
+  size_t at;
+  json_t *item;
+  json_array_foreach(list, at, item) {
+    json_int_t i = json_integer_value(json_object_get(item, "input"));
+    const char *name = json_string_value(json_object_get(item, "name")),
+               *key = json_string_value(json_object_get(item, "key"));
+    if (i < 0 || i >= (json_int_t)r->workload.group.input_count || !key) continue;
+    if (r->options->model)
+      FT_TRY(find_constant(r, (uint32_t)i, name ? name : "?", key, error));
+    else
+      r->out->drawn_constants++;
+  }
+  return FT_OK;
+}
+
+static ft_status read_constants(repro *r, ft_error *error) {
+  json_t *env = json_loads(r->row->env, 0, NULL);
+  ft_status status = use_constants(r, json_object_get(env, "constants"), error);
+  json_decref(env);
+  return status;
+}
+
 static ft_status check_dtype(const ft_graph *graph, uint32_t value, ft_error *error) {
   ft_dtype dtype = graph->value[value].dtype;
   if (dtype != FT_F16 && dtype != FT_BF16) return FT_OK;
@@ -192,6 +241,7 @@ static ft_status make_inputs(repro *r, ft_error *error) {
   FT_OOM_IF(!r->recipe || !r->input || !r->is_given, error);
   FT_TRY(ft_group_input_recipes(group, r->row->seed, r->arena, r->recipe, error));
   FT_TRY(ft_group_random_inputs(group, r->row->seed, r->arena, r->input, error));
+  FT_TRY(read_constants(r, error));
   for (uint32_t i = 0; i < r->options->file_count; i++)
     FT_TRY(use_file(r, &r->options->file[i], error));
   return FT_OK;
@@ -384,11 +434,16 @@ static ft_status write_readme(repro *r, ft_error *error) {
                            "was emitted anew.\n"
                          : "");
   add_inputs(r, &text);
-  ft_strbuf_add(
-      &text,
-      "\nWeights of the model are not in the store, so inputs that were weights are "
-      "drawn, too.\nexpected_N.bin: per element index (int64), value and tolerance "
-      "(double), value of an\ninteger (int64).\n");
+  if (r->out->drawn_constants)
+    ft_strbuf_printf(
+        &text,
+        "\n%u of the inputs were constants of the model. Their bytes are not in "
+        "the store, so they are\ndrawn; `fusetune repro %lld --model MODEL` takes "
+        "them from the model.\n",
+        r->out->drawn_constants, (long long)r->row->trial_id);
+  ft_strbuf_add(&text,
+                "\nexpected_N.bin: per element index (int64), value and tolerance "
+                "(double), value of an\ninteger (int64).\n");
   add_quoted(&text, "The trial ended with", r->row->error);
   add_quoted(&text, "Its worst element", r->row->worst);
   add_quoted(&text, "The compiler said", r->out->trial.log);

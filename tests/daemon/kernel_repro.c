@@ -132,6 +132,49 @@ Test(daemon_repro, a_good_kernel_is_right_on_drawn_and_on_given_inputs, .timeout
   fixture_close(&f);
 }
 
+// The bias of the chain is a weight: repeated values that no recipe draws.
+Test(daemon_repro, constants_of_the_model_are_taken_from_it, .timeout = 120) {
+  fixture f = fixture_open(chain_model, false);
+  (void)fixture_tune(&f);
+  int64_t id = trial_like(&f, "t.outcome = 'ok' and t.env like '%\"constants\"%'");
+  ft_repro_result result = make(&f, id, NULL);
+  cr_assert_eq(result.drawn_constants, 1);
+  ft_error error;
+  ft_repro_options options = {
+      .trial = ft_arena_printf(f.arena, "%lld", (long long)id),
+      .folder = ft_arena_printf(f.arena, "%s/with-model", test_folder()),
+      .model = f.model.graph};
+  cr_assert_eq(ft_session_repro(&f.session, &options, f.arena, &result, &error), FT_OK,
+               "%s", error.text);
+  cr_assert_eq(result.drawn_constants, 0);
+  ft_bytes bytes;
+  uint32_t found = 0;
+  for (int i = 0; i < 2; i++) {
+    const char *path = ft_arena_printf(f.arena, "%s/input_%d.bin", options.folder, i);
+    if (ft_file_read(path, 1 << 20, f.arena, &bytes, &error) != FT_OK) continue;
+    found++;
+    cr_assert_eq(bytes.size, 48 * sizeof(float));
+    cr_assert_eq(((const float *)bytes.data)[8], 1 * 0.1f - 0.3f);
+  }
+  cr_assert_eq(found, 1);
+  test_command c = run(&f, &result);
+  cr_assert_eq(c.exit_code, 0, "%s%s", c.out, c.err);
+  test_command_free(&c);
+  // Another model has other constants.
+  ft_model other;
+  const char *path = ft_arena_printf(f.arena, "%s/other.onnx", test_folder());
+  ft_strbuf model = relu_model(f.arena);
+  cr_assert_eq(ft_file_write(path, model.text, model.length, &error), FT_OK);
+  ft_dim_binding dim = {"N", 37};
+  ft_import_options import = {.dim_count = 1, .dim = &dim};
+  cr_assert_eq(ft_model_load(path, &import, f.arena, &other, &error), FT_OK);
+  options.model = other.graph;
+  cr_assert_eq(ft_session_repro(&f.session, &options, f.arena, &result, &error),
+               FT_INVALID_ARGUMENT);
+  cr_assert(strstr(error.text, "no constant with the bytes of 'b'"), "%s", error.text);
+  fixture_close(&f);
+}
+
 Test(daemon_repro, other_inputs_than_the_references_are_not_accepted, .timeout = 120) {
   fixture f = fixture_open(chain_model, false);
   (void)fixture_tune(&f);
