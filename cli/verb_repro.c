@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "daemon/repro.h"
@@ -29,8 +30,9 @@ static void print_repro(const ft_repro_result *r) {
         "  inputs     %u were constants of the model, and are drawn: --model MODEL takes "
         "their bytes\n",
         r->drawn_constants);
-  printf("  compared   %llu elements\n\ncd %s && %s\n", (unsigned long long)r->checked,
-         r->folder, r->command);
+  const char *quote = strpbrk(r->folder, " ()&;$*") ? "'" : "";
+  printf("  compared   %llu elements\n\ncd %s%s%s && %s\n",
+         (unsigned long long)r->checked, quote, r->folder, quote, r->command);
 }
 
 static int repro(ft_cli_context *c) {

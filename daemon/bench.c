@@ -252,8 +252,8 @@ static json_t *ratio_json(const ft_bench_side *side) {
 
 json_t *ft_bench_json(const ft_bench_result *result) {
   json_t *o = ft_answer_json(&result->answer);
-  json_t *ratios = json_object(), *plans = json_object(), *absent = json_object();
   if (!o) return NULL;
+  json_t *ratios = json_object(), *plans = json_object(), *absent = json_object();
   for (int kind = 0; kind < FT_PLAN_KINDS; kind++) {
     const ft_bench_side *side = &result->side[kind];
     const char *role = ft_plan_kind_text((ft_plan_kind)kind);
