@@ -25,7 +25,7 @@ typedef struct ft_cli_options {
   bool json, verify, graph, help;
   const char *store, *cache;
   uint64_t time_ns, seed;
-  uint32_t trials, window, span, jobs;
+  uint32_t trials, rounds, window, span, jobs;
   uint32_t dim_count;
   ft_dim_binding dim[FT_MAX_DIM_OPTIONS];
   uint32_t input_count;
@@ -35,6 +35,11 @@ typedef struct ft_cli_options {
   uint32_t range_count;
   ft_input_range range[FT_MAX_DIM_OPTIONS];
   const char *outputs;
+  const char *argument;  // the one that is not an option: a model (then |model| too), ...
+  const char *format, *output, *folder;
+  uint64_t since_ns;  // unix time
+  uint32_t top_k;
+  bool samples;
 } ft_cli_options;
 
 #define FT_VERB(name, function, arguments, text) int function(int argc, char **argv);
@@ -42,9 +47,9 @@ typedef struct ft_cli_options {
 #undef FT_VERB
 
 // Parses what |verb| accepts ("time json dim ...", names of cli/options.def). Returns -1
-// to go on, or the exit code (usage printed on stderr; --help on stdout). |needs_model|:
-// one MODEL argument.
-int ft_cli_parse(const char *verb, const char *accepts, bool needs_model, int argc,
+// to go on, or the exit code (usage printed on stderr; --help on stdout).
+// |needs_argument|: the one that cli/verbs.def names.
+int ft_cli_parse(const char *verb, const char *accepts, bool needs_argument, int argc,
                  char **argv, ft_cli_options *out);
 
 // Everything a verb needs; close in any case.
@@ -59,6 +64,8 @@ typedef struct ft_cli_context {
 // would give it) and opens the session. -1 to go on, or the exit code after printing the
 // error.
 int ft_cli_open(ft_cli_context *context);
+// The same without probing the target: only arena, store and (when one is named) model.
+int ft_cli_open_store(ft_cli_context *context);
 void ft_cli_close(ft_cli_context *context);
 
 // Non-zero once SIGINT or SIGTERM came; a second one ends the process at once.

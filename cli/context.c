@@ -64,8 +64,8 @@ static ft_status read_files(ft_cli_context *c, ft_error *error) {
 }
 
 static ft_status load_model(ft_cli_context *c, ft_error *error) {
-  if (!c->options.model) return FT_OK;
   FT_TRY(read_files(c, error));
+  if (!c->options.model) return FT_OK;
   ft_import_options import = {.dim_count = c->options.dim_count,
                               .dim = c->options.dim,
                               .input_count = c->options.input_count,
@@ -73,7 +73,7 @@ static ft_status load_model(ft_cli_context *c, ft_error *error) {
   return ft_model_load(c->options.model, &import, c->arena, &c->model, error);
 }
 
-int ft_cli_open(ft_cli_context *c) {
+static int open_model(ft_cli_context *c) {
   ft_error error;
   watch_signals();
   c->arena = ft_arena_create(ft_allocator_system());
@@ -82,6 +82,25 @@ int ft_cli_open(ft_cli_context *c) {
     return FT_EXIT_FAILED;
   }
   if (load_model(c, &error) != FT_OK) return ft_cli_fail(&c->options, &c->model, &error);
+  return -1;
+}
+
+int ft_cli_open_store(ft_cli_context *c) {
+  int code = open_model(c);
+  if (code >= 0) return code;
+  const char *path =
+      c->options.store ? c->options.store : ft_store_default_path(c->arena);
+  ft_error error;
+  ft_status status =
+      path ? ft_store_open(path, ft_allocator_system(), &c->session.store, &error)
+           : ft_error_set(&error, FT_OUT_OF_MEMORY, "out of memory");
+  return status == FT_OK ? -1 : ft_cli_fail(&c->options, NULL, &error);
+}
+
+int ft_cli_open(ft_cli_context *c) {
+  int code = open_model(c);
+  if (code >= 0) return code;
+  ft_error error;
   ft_session_options session = {.store_path = c->options.store,
                                 .cache_folder = c->options.cache,
                                 .jobs = c->options.jobs,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "core/clock.h"
 
 typedef enum kind {
   DIM,
@@ -12,6 +13,7 @@ typedef enum kind {
   INPUT_FILE,
   INPUT_RANGE,
   TIME,
+  SINCE,
   COUNT,
   NUMBER,
   TEXT,
@@ -71,8 +73,8 @@ static bool parse_time(void *where, const char *text) {
   static const struct {
     const char *suffix;
     double ns;
-  } units[] = {{"ms", 1e6},   {"s", 1e9},    {"m", 60e9},
-               {"min", 60e9}, {"h", 3600e9}, {"", 1e9}};
+  } units[] = {{"ms", 1e6},   {"s", 1e9},     {"m", 60e9}, {"min", 60e9},
+               {"h", 3600e9}, {"d", 86400e9}, {"", 1e9}};
   char *end;
   double value = strtod(text, &end);
   if (end == text || !(value > 0)) return false;
@@ -82,6 +84,16 @@ static bool parse_time(void *where, const char *text) {
       return true;
     }
   return false;
+}
+
+// A duration before now, or a date. A bare number is no duration here: 2026 is a year.
+static bool parse_since(void *where, const char *text) {
+  uint64_t back, now = ft_clock_unix_ns();
+  size_t length = strlen(text);
+  if (ft_clock_parse(text, where)) return true;
+  if (length == 0 || text[length - 1] < 'a' || !parse_time(&back, text)) return false;
+  *(uint64_t *)where = back < now ? now - back : 1;
+  return true;
 }
 
 // The name before the last '=' and what follows it; the name is cut off in place.
@@ -160,6 +172,8 @@ static bool apply(const option_info *info, char *text, ft_cli_options *out) {
       return parse_range(out, text);
     case TIME:
       return parse_time(where, text);
+    case SINCE:
+      return parse_since(where, text);
     case COUNT:
       return parse_count(where, text);
     case NUMBER:
@@ -223,10 +237,12 @@ static void fill_getopt(const char *accepts, struct option *list, char *letters)
   letters[used] = '\0';
 }
 
-static const option_info *find_option(int code) {
+// Two options may share a letter as long as no verb takes both.
+static const option_info *find_option(const char *accepts, int code) {
   if (code >= FIRST_LONG) return &infos[code - FIRST_LONG];
   for (size_t i = 0; i < INFO_COUNT; i++)
-    if (infos[i].letter == code) return &infos[i];
+    if (infos[i].letter == code && accepts_option(accepts, infos[i].name))
+      return &infos[i];
   return NULL;
 }
 
@@ -235,7 +251,7 @@ static int usage_error(const char *verb, const char *accepts) {
   return FT_EXIT_USAGE;
 }
 
-int ft_cli_parse(const char *verb, const char *accepts, bool needs_model, int argc,
+int ft_cli_parse(const char *verb, const char *accepts, bool needs_argument, int argc,
                  char **argv, ft_cli_options *out) {
   memset(out, 0, sizeof *out);
   struct option list[INFO_COUNT + 2];
@@ -248,7 +264,7 @@ int ft_cli_parse(const char *verb, const char *accepts, bool needs_model, int ar
       print_usage(stdout, verb, accepts);
       return FT_EXIT_OK;
     }
-    const option_info *info = code == '?' ? NULL : find_option(code);
+    const option_info *info = code == '?' ? NULL : find_option(accepts, code);
     if (!info) return usage_error(verb, accepts);
     if (!apply(info, optarg, out)) {
       fprintf(stderr, "fusetune: bad value for --%s: expected %s\n", info->name,
@@ -257,11 +273,18 @@ int ft_cli_parse(const char *verb, const char *accepts, bool needs_model, int ar
     }
   }
   int left = argc - optind;
-  if (left != (needs_model ? 1 : 0)) {
-    fprintf(stderr, "fusetune: %s takes %s, got %d arguments\n", verb,
-            needs_model ? "one model" : "no arguments", left);
+  const char *help, *name = verb_arguments(verb, &help);
+  bool is_model = strncmp(name, "MODEL", 5) == 0;
+  if (left != (needs_argument ? 1 : 0)) {
+    fprintf(stderr, "fusetune: %s takes %s%s, got %d arguments\n", verb,
+            needs_argument ? "one " : "no arguments",
+            !needs_argument ? ""
+            : is_model      ? "model"
+                            : name,
+            left);
     return usage_error(verb, accepts);
   }
-  out->model = needs_model ? argv[optind] : NULL;
+  if (needs_argument) out->argument = argv[optind];
+  if (needs_argument && is_model) out->model = argv[optind];
   return -1;
 }

@@ -51,6 +51,15 @@ static void print_primitive(const ft_graph *graph, uint32_t id) {
   ft_arena_destroy(arena);
 }
 
+static void print_trial(const ft_group_trial *trial) {
+  if (trial->id == 0) return;
+  char source[FT_HASH_TEXT + 1];
+  ft_hash_text(&trial->source, source);
+  printf("    trial %lld", (long long)trial->id);
+  if (!ft_hash_is_zero(&trial->source)) printf(", source %.19s", source);
+  printf("   (fusetune repro %lld)\n", (long long)trial->id);
+}
+
 void ft_cli_print_groups(const ft_answer *answer) {
   const ft_plan *plan = answer->plan;
   for (uint32_t i = 0; i < plan->group_count; i++) {
@@ -63,6 +72,7 @@ void ft_cli_print_groups(const ft_answer *answer) {
            ft_cli_time_text((double)g->time.low_ns, low),
            ft_cli_time_text((double)g->time.high_ns, high), g->time.samples,
            (double)(g->workload.read_bytes + g->workload.write_bytes) * 1e-6);
+    print_trial(&answer->trial[i]);
     for (uint32_t k = 0; k < g->workload.group.primitive_count; k++)
       print_primitive(answer->graph, g->workload.group.primitive[k]);
   }

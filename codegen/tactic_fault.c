@@ -19,6 +19,12 @@ static const struct {
     {"error", "  return 7;\n"},
     {"partial", "  for (int64_t i = 0; i < bytes / 2; i++) out[i] = 0;\n"},
     {"no_compile", "  this does not compile;\n"},
+    // Right for a relu, two thousand times over.
+    {"slow",
+     "  const volatile float *x = buffers[0];\n"
+     "  volatile float *y = (volatile float *)out;\n"
+     "  for (int again = 0; again < 2000; again++)\n"
+     "    for (int64_t i = 0; i < bytes / 4; i++) y[i] = x[i] > 0 ? x[i] : 0;\n"},
 };
 
 enum { FAULTS = sizeof faults / sizeof *faults };

@@ -46,8 +46,12 @@ json_t *ft_answer_json(const ft_answer *a) {
   char id[FT_HASH_TEXT + 1];
   ft_hash_text(&p->hash, id);
   json_t *groups = json_array();
-  for (uint32_t i = 0; i < p->group_count; i++)
-    json_array_append_new(groups, ft_plan_group_json(p, i));
+  for (uint32_t i = 0; i < p->group_count; i++) {
+    json_t *group = ft_plan_group_json(p, i);
+    json_object_set_new(group, "trial",
+                        a->trial[i].id ? json_integer(a->trial[i].id) : json_null());
+    json_array_append_new(groups, group);
+  }
   json_t *o = json_pack(
       "{s:s, s:s, s:s, s:s, s:[], s:s, s:s, s:I, s:I, s:I, s:i, s:b, s:I, s:o}", "model",
       a->model, "target", p->target->name, "status", ft_plan_status(p), "match", a->match,

@@ -1,5 +1,6 @@
 #include "daemon/measured_runner.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,6 +166,27 @@ static bool is_answered(const ft_measured_runner *r, ft_known_trial *known,
          known->trial.is_confirmation;
 }
 
+// Adds to |env| which inputs were constants of the model, and the key of their bytes:
+// with the model at hand, `repro` gives a kernel the very inputs that it was measured on.
+static const char *note_constants(const ft_measured_runner *r, const ft_group *group,
+                                  const char *env) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < group->input_count; i++) {
+    const ft_value *v = &group->graph->value[group->input[i]];
+    char key[17];
+    if (v->role != FT_ROLE_CONSTANT) continue;
+    snprintf(key, sizeof key, "%016llx", (unsigned long long)r->bench->key[i]);
+    json_array_append_new(list, json_pack("{s:I, s:s%, s:s}", "input", (json_int_t)i,
+                                          "name", v->name, strlen(v->name), "key", key));
+  }
+  json_t *all = json_array_size(list) ? json_loads(env, 0, NULL) : NULL;
+  json_object_set(all, "constants", list);
+  const char *text = ft_json_text(all, r->scratch);
+  json_decref(all);
+  json_decref(list);
+  return text ? text : env;
+}
+
 // One candidate: pending row, run, outcome row. |module| may have failed to build.
 static ft_status run_one(ft_measured_runner *r, const ft_measure_request *request,
                          int64_t candidate_id, const ft_module *module, ft_arena *arena,
@@ -188,6 +210,7 @@ static ft_status run_one(ft_measured_runner *r, const ft_measure_request *reques
                                  request->beaten_ns, false, r->scratch, &trial, error);
     if (status == FT_INTERRUPTED) trial.outcome = FT_OUTCOME_INTERRUPTED;
     if (status != FT_OK && status != FT_INTERRUPTED) return status;
+    trial.env = note_constants(r, &workload->group, trial.env);
     r->ran++;
   }
   ft_error ignored;

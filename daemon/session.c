@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/measured_runner.h"
+#include "db/trial_log.h"
 #include "graph/import_json.h"
 #include "measure/cpu_target.h"
 
@@ -101,6 +102,22 @@ const char *ft_plan_kind_strategy(ft_plan_kind kind) {
   return text[kind];
 }
 
+ft_status ft_session_plan_trials(ft_session *s, const ft_plan *plan, ft_arena *arena,
+                                 const ft_group_trial **out, ft_error *error) {
+  ft_group_trial *trial = FT_NEW_ARRAY(arena, ft_group_trial, plan->group_count);
+  FT_OOM_IF(!trial, error);
+  for (uint32_t i = 0; i < plan->group_count; i++) {
+    ft_candidate candidate = {.workload = &plan->group[i].workload,
+                              .target = &s->target,
+                              .tactic = plan->group[i].tactic,
+                              .schedule = plan->group[i].schedule};
+    FT_TRY(ft_store_trial_of(s->store, &candidate, FT_CODEGEN_VERSION, &trial[i].id,
+                             &trial[i].source, error));
+  }
+  *out = trial;
+  return FT_OK;
+}
+
 ft_status ft_session_query(ft_session *s, const ft_model *model, ft_arena *arena,
                            ft_answer *out, ft_error *error) {
   memset(out, 0, sizeof *out);
@@ -113,6 +130,7 @@ ft_status ft_session_query(ft_session *s, const ft_model *model, ft_arena *arena
   out->graph = model->graph;
   out->plan = plan;
   out->match = "exact";
+  FT_TRY(ft_session_plan_trials(s, plan, arena, &out->trial, error));
   ft_refusal_record *refusal;
   FT_TRY(ft_store_served_refusals(s->store, model->graph, &s->target, arena, &refusal,
                                   &out->refusal_count, error));

@@ -76,12 +76,19 @@ typedef enum ft_plan_kind {
 const char *ft_plan_kind_text(ft_plan_kind kind);      // the store's role
 const char *ft_plan_kind_strategy(ft_plan_kind kind);  // the name in strategies.def
 
+// The trial whose time a group of a plan has: what `repro` takes.
+typedef struct ft_group_trial {
+  int64_t id;      // 0: not in this store
+  ft_hash source;  // as stored; zero: none
+} ft_group_trial;
+
 // What `tune`, `query` and `explain` answer.
 typedef struct ft_answer {
   const char *model;
   const ft_graph *graph;
-  const ft_plan *plan;     // the served one
-  const char *match;       // "exact"
+  const ft_plan *plan;          // the served one
+  const ft_group_trial *trial;  // [groups of the plan]
+  const char *match;            // "exact"
   uint32_t refusal_count;  // why neighbours do not share a kernel; not after a tuning run
   const ft_refusal_record *refusal;
   // Only after a tuning run:
@@ -104,6 +111,12 @@ FT_MUST_CHECK ft_status ft_session_tune(ft_session *session, const ft_model *mod
 FT_MUST_CHECK ft_status ft_session_query(ft_session *session, const ft_model *model,
                                          ft_arena *arena, ft_answer *out,
                                          ft_error *error);
+
+// The trials of |plan|'s groups, in |arena|; writes nothing.
+FT_MUST_CHECK ft_status ft_session_plan_trials(ft_session *session, const ft_plan *plan,
+                                               ft_arena *arena,
+                                               const ft_group_trial **out,
+                                               ft_error *error);
 
 // The answer as `--json` prints it (new reference; NULL: out of memory).
 json_t *ft_answer_json(const ft_answer *answer);

@@ -233,7 +233,10 @@ ft_status ft_session_tune(ft_session *session, const ft_model *model,
   ft_error end_error;
   ft_status ended = ft_store_run_end(session->store, t.run_id, reason, &end_error);
   if (status == FT_OK && ended != FT_OK && error) *error = end_error;
-  if (status == FT_OK) fill_answer(&t, &measured, out);
+  if (status == FT_OK) {
+    fill_answer(&t, &measured, out);
+    status = ft_session_plan_trials(session, out->plan, arena, &out->trial, error);
+  }
   ft_measured_runner_fini(&measured);
   return status == FT_OK ? ended : status;
 }

@@ -79,6 +79,21 @@ int ft_attr_numbers(ft_op op, const ft_attr *attr, int64_t out[FT_ATTR_NUMBERS])
   return count;
 }
 
+bool ft_attr_take_numbers(ft_op op, const int64_t *number, ft_attr *attr) {
+  unsigned has = members(op);
+  int count = 0;
+  if (has & AXIS) {
+    if (number[count] < 0 || number[count] >= FT_MAX_RANK) return false;
+    attr->axis = (uint8_t)number[count++];
+  }
+  if (has & GROUPS) attr->groups = number[count++];
+#define TAKE_LIST(bit, list) \
+  for (int i = 0; has & (bit) && i < FT_MAX_RANK; i++) attr->list[i] = number[count++];
+  FOR_LISTS(TAKE_LIST)
+#undef TAKE_LIST
+  return true;
+}
+
 uint64_t ft_attr_hash(uint64_t seed, ft_op op, const ft_attr *attr) {
   unsigned has = members(op);
   uint64_t hash = seed;

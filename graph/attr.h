@@ -15,6 +15,8 @@ bool ft_attr_equal(const ft_attr *a, const ft_attr *b);
 // The members beside to, axes, shape and perm that |op| has, in a fixed order; returns
 // how many numbers. None for the primitives that have only those four.
 int ft_attr_numbers(ft_op op, const ft_attr *attr, int64_t out[FT_ATTR_NUMBERS]);
+// Back again: fills those members of |attr| from |number|. False when an axis is none.
+bool ft_attr_take_numbers(ft_op op, const int64_t *number, ft_attr *attr);
 // In-memory hash of the members that |op| has.
 uint64_t ft_attr_hash(uint64_t seed, ft_op op, const ft_attr *attr);
 

@@ -43,6 +43,12 @@ void ft_compare_float(ft_dtype dtype, int64_t index, double actual, double value
   }
 }
 
+ft_acceptance ft_reference_accepts(ft_dtype dtype, double value, double scale) {
+  return (ft_acceptance){
+      ft_dtype_round(dtype, value),
+      isinf(scale) ? (double)INFINITY : ft_dtype_tolerance(dtype, scale)};
+}
+
 double ft_comparison_drift(const ft_comparison *c) {
   if (c->max_uncertain_error == 0) return 0;
   double rms = c->finite > 0 ? sqrt(c->square_sum / (double)c->finite) : 0;

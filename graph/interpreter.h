@@ -78,6 +78,14 @@ typedef struct ft_comparison {
 // 0 when there are none.
 double ft_comparison_drift(const ft_comparison *comparison);
 
+// What a float of |dtype| must be when the reference says |value| and |scale|: at most
+// |tolerance| from |expected|, which is |value| as |dtype| rounds it. Infinite tolerance:
+// any answer is right. A NaN or an infinity must be met exactly.
+typedef struct ft_acceptance {
+  double expected, tolerance;
+} ft_acceptance;
+ft_acceptance ft_reference_accepts(ft_dtype dtype, double value, double scale);
+
 // Folds one element into *out. ft_comparison_init first. The value is rounded to the
 // dtype before; two NaNs are equal, infinities must have the same sign. An element of
 // infinite scale counts as compared and is never the worst.

@@ -264,3 +264,35 @@ static ft_status compare(void *ctx, const void *const *output, ft_comparison *ou
 ft_output_check ft_group_check_outputs(ft_group_check *check) {
   return (ft_output_check){check, compare};
 }
+
+// ---- what is compared, for others
+// ------------------------------------------------------
+
+static int by_index(const void *a, const void *b) {
+  return ascending(&((const ft_checked_element *)a)->index,
+                   &((const ft_checked_element *)b)->index);
+}
+
+ft_status ft_group_check_elements(const ft_group_check *check, uint32_t output,
+                                  ft_arena *arena, ft_checked_element **out,
+                                  uint32_t *out_count, ft_error *error) {
+  const checked_output *o = &check->output[output];
+  *out_count = o->count;
+  *out = FT_NEW_ARRAY(arena, ft_checked_element, o->count);
+  FT_OOM_IF(!*out, error);
+  for (uint32_t i = 0; i < o->count; i++) {
+    ft_checked_element *e = &(*out)[i];
+    *e = (ft_checked_element){.index = o->index[i]};
+    if (ft_dtype_is_float(o->shape.dtype)) {
+      ft_acceptance accepts =
+          ft_reference_accepts(o->shape.dtype, o->value[i], o->scale[i]);
+      e->expected = accepts.expected;
+      e->tolerance = accepts.tolerance;
+    } else {
+      e->integer = o->integer[i];
+      e->tolerance = isinf(o->scale[i]) ? (double)INFINITY : 0;
+    }
+  }
+  if (o->count) qsort(*out, o->count, sizeof **out, by_index);
+  return FT_OK;
+}

@@ -21,6 +21,19 @@ FT_MUST_CHECK ft_status ft_group_check_create(const ft_group *group,
 // For ft_cpu_runner_trial; valid as long as the arena.
 ft_output_check ft_group_check_outputs(ft_group_check *check);
 
+// One element that is compared: a float is right within |tolerance| of |expected|, others
+// when they are |integer|; an infinite tolerance takes any answer.
+typedef struct ft_checked_element {
+  int64_t index;  // row-major
+  double expected, tolerance;
+  int64_t integer;
+} ft_checked_element;
+// The elements of output |output| (of the group), ascending, in |arena|.
+FT_MUST_CHECK ft_status ft_group_check_elements(const ft_group_check *check,
+                                                uint32_t output, ft_arena *arena,
+                                                ft_checked_element **out,
+                                                uint32_t *out_count, ft_error *error);
+
 // The byte that fills what was not written yet. Floats: every element is then a NaN that
 // no arithmetic makes. The rest: -1 would be an answer people expect, so another byte.
 enum { FT_POISON_BYTE = 0xff, FT_POISON_INTEGER_BYTE = 0xfb };

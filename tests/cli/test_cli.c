@@ -45,7 +45,8 @@ Test(cli, no_verb_and_a_wrong_verb_are_usage_errors) {
 }
 
 Test(cli, help_goes_to_stdout_and_names_each_option_of_the_verb) {
-  static const char *const verbs[] = {"tune", "query", "explain", "run", "doctor"};
+  static const char *const verbs[] = {"tune",  "query",  "explain", "run",
+                                      "bench", "export", "repro",   "doctor"};
   for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
     test_command c = fusetune(verbs[i], "--help", NULL, NULL);
     cr_assert_eq(c.exit_code, 0, "%s", verbs[i]);
@@ -73,6 +74,10 @@ Test(cli, a_missing_file_and_a_missing_plan_are_not_found) {
   test_command_free(&c);
   c = fusetune("query", model("Relu", "4"), NULL, NULL);
   cr_assert_eq(c.exit_code, 3, "%s", c.err);
+  test_command_free(&c);
+  c = fusetune("bench", model("Relu", "4"), NULL, NULL);
+  cr_assert_eq(c.exit_code, 3, "%s", c.err);
+  cr_assert(strstr(c.err, "hint: fusetune tune"), "%s", c.err);
   test_command_free(&c);
 }
 
@@ -215,5 +220,69 @@ Test(cli, doctor_says_the_copy_rate_as_a_number, .timeout = 120) {
   }
   cr_assert_eq(seen, 1, "%s", c.out);
   json_decref(o);
+  test_command_free(&c);
+}
+
+// ---- export, of a store without trials
+
+Test(cli, export_writes_whole_files_and_says_what_it_cannot_write) {
+  char file[300];
+  snprintf(file, sizeof file, "%s/x.csv", test_folder());
+  test_command c = fusetune("export", "--format=csv", "--output", file);
+  cr_assert_eq(c.exit_code, 0, "%s", c.err);
+  cr_assert_str_empty(c.out);
+  test_command_free(&c);
+  FILE *csv = fopen(file, "r");
+  char line[16] = "";
+  cr_assert(csv && fgets(line, sizeof line, csv));
+  cr_assert_str_eq(line, "trial,run,attem");
+  fclose(csv);
+  c = fusetune("export", "--format=csv", "--output", "/dev/full");
+  cr_assert_eq(c.exit_code, 1, "%s", c.err);
+  cr_assert(strstr(c.err, "/dev/full: No space left"), "%s", c.err);
+  test_command_free(&c);
+}
+
+Test(cli, export_refuses_a_bad_format_a_bad_date_and_an_unknown_model) {
+  test_command c = fusetune("export", "--format", "xml", NULL);
+  cr_assert_eq(c.exit_code, 2);
+  cr_assert(strstr(c.err, "--format"), "%s", c.err);
+  test_command_free(&c);
+  c = fusetune("export", "--since", "soon", NULL);
+  cr_assert_eq(c.exit_code, 2);
+  cr_assert(strstr(c.err, "--since"), "%s", c.err);
+  test_command_free(&c);
+  c = fusetune("export", "--model", model("Relu", "4"), NULL);
+  cr_assert_eq(c.exit_code, 3, "%d %s", c.exit_code, c.err);
+  test_command_free(&c);
+}
+
+Test(cli, repro_of_no_trial_is_not_found_and_of_no_name_is_usage) {
+  test_command c = fusetune("repro", "4711", NULL, NULL);
+  cr_assert_eq(c.exit_code, 3, "%d %s", c.exit_code, c.err);
+  cr_assert(strstr(c.err, "no trial 4711") && strstr(c.err, "hint: fusetune explain"),
+            "%s", c.err);
+  test_command_free(&c);
+  c = fusetune("repro", "best", NULL, NULL);
+  cr_assert_eq(c.exit_code, 2, "%d %s", c.exit_code, c.err);
+  cr_assert(strstr(c.err, "'best' is no trial"), "%s", c.err);
+  test_command_free(&c);
+  c = fusetune("repro", NULL, NULL, NULL);
+  cr_assert_eq(c.exit_code, 2, "%d %s", c.exit_code, c.err);
+  cr_assert(strstr(c.err, "takes one TRIAL"), "%s", c.err);
+  test_command_free(&c);
+}
+
+// A pipe whose reader is gone (it is, after a second): a reason, not a death by signal.
+Test(cli, export_into_a_closed_pipe_fails_and_says_so) {
+  char command[700];
+  snprintf(command, sizeof command,
+           "{ sleep 1; FUSETUNE_STORE=%s/store.db " FT_BINARY_DIR
+           "/fusetune export --format=csv; echo code $? >&2; } | true",
+           test_folder());
+  const char *argv[] = {"sh", "-c", command, NULL};
+  test_command c = test_command_run(argv, NULL, 60, 0);
+  cr_assert(strstr(c.err, "code 1"), "%s", c.err);
+  cr_assert(strstr(c.err, "Broken pipe"), "%s", c.err);
   test_command_free(&c);
 }

@@ -137,6 +137,7 @@ Test(db_schema, no_statement_reads_a_whole_table) {
   cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
   for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
     sqlite3_stmt *row;
+    if (strstr(statements[i], "/* reads all */")) continue;  // asked for by people
     const char *sql = ft_arena_printf(arena, "EXPLAIN QUERY PLAN %s", statements[i]);
     cr_assert_eq(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK, "%s: %s", sql,
                  sqlite3_errmsg(db));
