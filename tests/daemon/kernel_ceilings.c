@@ -125,6 +125,24 @@ Test(daemon_ceilings, are_measured_by_the_first_run_and_fill_the_answer, .timeou
   close_fixture(&f);
 }
 
+Test(daemon_ceilings, later_runs_add_rounds_and_lower_none, .timeout = 200) {
+  fixture f = open_fixture("later.db", false);
+  (void)tune(&f);
+  int64_t samples = number(&f, "select min(samples) from ceiling");
+  double best = (double)number(&f,
+                               "select cast(sum(value) as integer) from ceiling"
+                               " where unit = 'bytes/s'");
+  close_fixture(&f);
+  f = open_fixture("later.db", false);
+  (void)tune(&f);
+  cr_expect_gt(number(&f, "select min(samples) from ceiling"), samples);
+  cr_expect_geq((double)number(&f,
+                               "select cast(sum(value) as integer) from ceiling"
+                               " where unit = 'bytes/s'"),
+                best);
+  close_fixture(&f);
+}
+
 Test(daemon_ceilings, are_measured_once_per_target_and_anew_when_asked, .timeout = 200) {
   fixture f = open_fixture("once.db", false);
   ft_ceiling row[FT_CEILINGS_MOST];
