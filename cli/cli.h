@@ -22,7 +22,7 @@ typedef struct ft_cli_file {
 
 typedef struct ft_cli_options {
   const char *model;
-  bool json, verify, graph, help;
+  bool json, verify, graph, recalibrate, help;
   const char *store, *cache;
   uint64_t time_ns, seed;
   uint32_t trials, rounds, window, span, jobs;

@@ -67,11 +67,14 @@ void ft_cli_print_groups(const ft_answer *answer) {
     char median[24], low[24], high[24];
     printf("\n  kernel %u  tactic %s ", i, g->tactic);
     print_knobs(&g->schedule);
-    printf("\n    time %s [%s, %s], %u samples; moves %.2f MB\n",
+    printf("\n    time %s [%s, %s], %u samples; moves %.2f MB",
            ft_cli_time_text((double)g->time.median_ns, median),
            ft_cli_time_text((double)g->time.low_ns, low),
            ft_cli_time_text((double)g->time.high_ns, high), g->time.samples,
            (double)(g->workload.read_bytes + g->workload.write_bytes) * 1e-6);
+    if (g->roofline_ns > 0 && g->time.median_ns > 0)
+      printf("; %.0f %% of roofline", 100 * g->roofline_ns / (double)g->time.median_ns);
+    putchar('\n');
     print_trial(&answer->trial[i]);
     for (uint32_t k = 0; k < g->workload.group.primitive_count; k++)
       print_primitive(answer->graph, g->workload.group.primitive[k]);

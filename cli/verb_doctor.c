@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/clock.h"
 #include "core/file.h"
+#include "daemon/ceilings.h"
 
 typedef struct finding {
   const char *name;
@@ -11,6 +13,13 @@ typedef struct finding {
   char text[400];
   double copy_bytes_per_s;  // read and written; 0: not measured
 } finding;
+
+// What `doctor` shows of the target's ceilings.
+typedef struct ceilings {
+  bool anew;
+  uint32_t count;
+  ft_ceiling row[FT_CEILINGS_MOST];
+} ceilings;
 
 static void check_store(ft_session *s, finding *out) {
   ft_error error;
@@ -44,6 +53,68 @@ static void check_worker(ft_session *s, finding *out) {
              *rate * 1e-9, s->target.threads);
   else
     snprintf(out->text, sizeof out->text, "%.390s", error.text);
+}
+
+// The highest of |kind|, whatever the size.
+static double best_of(const ft_ceiling *ceiling, uint32_t count, ft_ceiling_kind kind) {
+  double best = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (ceiling[i].kind == kind &&
+        (best == 0 || ft_ceiling_is_better(kind, ceiling[i].best, best)))
+      best = ceiling[i].best;
+  return best;
+}
+
+static void check_ceilings(ft_session *s, ceilings *c, finding *out) {
+  ft_error error;
+  int64_t alarms = 0;
+  out->name = "ceilings";
+  out->is_ok = ft_session_ceilings(s, 0, c->anew, c->row, &c->count, &error) == FT_OK &&
+               ft_store_count(s->store, "alarm", &alarms, &error) == FT_OK;
+  if (!out->is_ok) {
+    snprintf(out->text, sizeof out->text, "%.390s", error.text);
+    return;
+  }
+  snprintf(out->text, sizeof out->text,
+           "read %.1f, copy %.1f, triad %.1f GB/s; %.0f GFLOP/s; launch %.0f ns; %lld "
+           "alarms",
+           best_of(c->row, c->count, FT_CEILING_READ) * 1e-9,
+           best_of(c->row, c->count, FT_CEILING_COPY_STREAMING) * 1e-9,
+           best_of(c->row, c->count, FT_CEILING_TRIAD_STREAMING) * 1e-9,
+           best_of(c->row, c->count, FT_CEILING_FMA) * 1e-9,
+           best_of(c->row, c->count, FT_CEILING_LAUNCH), (long long)alarms);
+}
+
+static json_t *ceilings_json(const ceilings *c) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < c->count; i++) {
+    const ft_ceiling *r = &c->row[i];
+    json_array_append_new(
+        list, json_pack("{s:s, s:I, s:f, s:f, s:s, s:I, s:b, s:I}", "kind",
+                        ft_ceiling_name(r->kind), "bytes", (json_int_t)r->bytes, "best",
+                        r->best, "median", r->median, "unit",
+                        ft_ceiling_unit_text(ft_ceiling_unit_of(r->kind)), "samples",
+                        (json_int_t)r->samples, "raised", (int)r->is_raised,
+                        "measured_at", (json_int_t)r->measured_at));
+  }
+  return list;
+}
+
+static void print_ceilings(const ceilings *c) {
+  for (uint32_t i = 0; i < c->count; i++) {
+    const ft_ceiling *r = &c->row[i];
+    bool is_time = ft_ceiling_unit_of(r->kind) == FT_UNIT_TIME;
+    const char *unit = is_time                                       ? "ns"
+                       : ft_ceiling_unit_of(r->kind) == FT_UNIT_RATE ? "GB/s"
+                                                                     : "GFLOP/s";
+    char size[24] = "", at[21];
+    double scale = is_time ? 1 : 1e-9;
+    if (r->bytes) snprintf(size, sizeof size, "%.1f MiB", (double)r->bytes / 1048576);
+    ft_clock_iso8601(r->measured_at, at);
+    printf("         %-16s %10s  best %7.1f, median %7.1f %s, %u samples, %s%s\n",
+           ft_ceiling_name(r->kind), size, r->best * scale, r->median * scale, unit,
+           r->samples, at, r->is_raised ? ", raised by an alarm" : "");
+  }
 }
 
 static void check_compilers(ft_session *s, finding *out) {
@@ -87,7 +158,7 @@ static json_t *finding_json(const finding *f) {
 }
 
 static int report(const ft_cli_options *options, const ft_session *s,
-                  const finding *found, int count) {
+                  const finding *found, int count, const ceilings *c) {
   json_t *list = json_array();
   bool is_ok = true;
   for (int i = 0; i < count; i++) {
@@ -98,14 +169,16 @@ static int report(const ft_cli_options *options, const ft_session *s,
     json_array_append_new(list, finding_json(&found[i]));
   }
   if (!options->json) {
+    print_ceilings(c);
     json_decref(list);
     return is_ok ? FT_EXIT_OK : FT_EXIT_FAILED;
   }
   char signature[FT_HASH_TEXT + 1];
   ft_hash_text(&s->target.signature, signature);
-  ft_cli_print_json(json_pack("{s:b, s:s, s:s, s:s, s:o}", "ok", (int)is_ok, "target",
-                              s->target.name, "device", s->target.device, "signature",
-                              signature, "findings", list));
+  ft_cli_print_json(json_pack("{s:b, s:s, s:s, s:s, s:o, s:o}", "ok", (int)is_ok,
+                              "target", s->target.name, "device", s->target.device,
+                              "signature", signature, "findings", list, "ceilings",
+                              ceilings_json(c)));
   return is_ok ? FT_EXIT_OK : FT_EXIT_FAILED;
 }
 
@@ -114,17 +187,20 @@ static int examine(ft_cli_context *c) {
       check_compilers, check_libraries, check_store,
       check_cache,     check_worker,    check_huge_pages};
   enum { COUNT = sizeof checks / sizeof *checks };
-  finding found[COUNT] = {0};
+  finding found[COUNT + 1] = {0};
+  ceilings limits = {.anew = c->options.recalibrate};
   if (!c->options.json)
     printf("target %s: %s, %u threads, %s\n", c->session.target.name,
            c->session.target.device, c->session.target.threads, c->session.target.isa);
   for (int i = 0; i < COUNT; i++) checks[i](&c->session, &found[i]);
-  return report(&c->options, &c->session, found, COUNT);
+  check_ceilings(&c->session, &limits, &found[COUNT]);
+  return report(&c->options, &c->session, found, COUNT + 1, &limits);
 }
 
 int ft_verb_doctor(int argc, char **argv) {
   ft_cli_context c = {0};
-  int code = ft_cli_parse("doctor", "store cache json", false, argc, argv, &c.options);
+  int code = ft_cli_parse("doctor", "recalibrate store cache json", false, argc, argv,
+                          &c.options);
   if (code >= 0) return code;
   code = ft_cli_open(&c);
   if (code < 0) code = examine(&c);

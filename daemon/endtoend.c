@@ -5,6 +5,7 @@
 
 #include "core/file.h"
 #include "core/log.h"
+#include "daemon/ceilings.h"
 #include "daemon/execute.h"
 #include "measure/check.h"
 #include "measure/statistics.h"
@@ -13,7 +14,8 @@ enum { DECIDING_ROUNDS = 60 };
 
 // ---- partitions become plans ------------------------------------------------------
 
-static ft_status fill_groups(ft_plan *plan, const ft_searched_partition *partition,
+static ft_status fill_groups(const ft_session *s, ft_plan *plan,
+                             const ft_searched_partition *partition,
                              const ft_search_result *search, ft_error *error) {
   for (uint32_t i = 0; i < plan->group_count; i++) {
     const ft_searched_group *g = &search->group[partition->unique[i]];
@@ -23,7 +25,8 @@ static ft_status fill_groups(ft_plan *plan, const ft_searched_partition *partiti
     plan->group[i].tactic = g->best.tactic;
     plan->group[i].schedule = g->best.schedule;
     plan->group[i].time = g->trial.time;
-    plan->group[i].predicted_ns = plan->group[i].roofline_ns = -1;
+    plan->group[i].predicted_ns = ft_session_predicted_ns(s, &g->best);
+    plan->group[i].roofline_ns = ft_session_bound_ns(s, &plan->group[i].workload);
   }
   return FT_OK;
 }
@@ -86,7 +89,7 @@ static ft_status contender_make(ft_session *s, const ft_search_result *search,
       partition->additive_ns > 0
           ? (partition->additive_ns - plan->times.bound_ns) / partition->additive_ns
           : 0;
-  FT_TRY(fill_groups(plan, partition, search, error));
+  FT_TRY(fill_groups(s, plan, partition, search, error));
   FT_TRY(ft_plan_build(s, plan, false, arena, &out->module, error));
   FT_TRY(ft_plan_seal(plan, arena, error));
   FT_TRY(ft_plan_program(plan, name, out->module, input, arena, &out->program, error));

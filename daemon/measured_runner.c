@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "daemon/ceilings.h"
 #include "daemon/input_cache.h"
 #include "measure/check.h"
 
@@ -214,8 +215,10 @@ static ft_status run_one(ft_measured_runner *r, const ft_measure_request *reques
     r->ran++;
   }
   ft_error ignored;
-  ft_status saved = ft_store_trial_end(s->store, trial_id, &trial, module, -1, -1,
-                                       status == FT_OK ? error : &ignored);
+  ft_status saved = ft_store_trial_end(
+      s->store, trial_id, &trial, module, ft_session_predicted_ns(s, request->candidate),
+      ft_session_bound_ns(s, request->candidate->workload),
+      status == FT_OK ? error : &ignored);
   if (status == FT_OK) status = saved;
   ft_status kept = keep_trial(&trial, arena, out, status == FT_OK ? error : &ignored);
   return status == FT_OK ? kept : status;
@@ -241,6 +244,7 @@ static ft_status split_known(ft_measured_runner *r, const ft_measure_request *re
     if (is_answered(r, &known, request[i].is_confirmation)) {
       out[i] = known.trial;
       count_outcome(r, out[i].outcome);
+      FT_TRY(ft_session_watch_bound(s, request[i].candidate, &out[i], error));
     } else {
       out[i] = (ft_trial){.outcome = FT_OUTCOME_INTERRUPTED, .worst = "", .error = ""};
       todo[(*todo_count)++] = (pending){i, id};
@@ -277,6 +281,8 @@ static ft_status measure(void *self, const ft_measure_request *request, uint32_t
     FT_TRY(run_one(r, &request[index], todo[i].candidate_id, &module[i], arena,
                    &out[index], error));
     count_outcome(r, out[index].outcome);
+    FT_TRY(
+        ft_session_watch_bound(r->session, request[index].candidate, &out[index], error));
     ft_log(FT_LOG_DEBUG, "trial %s: %s, median %llu ns, %u samples %s",
            request[index].candidate->tactic, ft_outcome_text(out[index].outcome),
            (unsigned long long)out[index].time.median_ns, out[index].time.samples,

@@ -61,6 +61,7 @@ ft_status ft_session_open(const ft_session_options *options, ft_session *out,
 }
 
 void ft_session_close(ft_session *s) {
+  ft_roofline_destroy(s->roofline);
   ft_cpu_runner_destroy(s->runner);
   ft_codegen_destroy(s->codegen);
   ft_store_close(s->store);

@@ -5,7 +5,9 @@
 //     the store knows is not run again, unless it was interrupted.
 //  2. Only this session's runner touches the device while the session is open.
 //  3. search sees the builder and this session's runner, never the store.
-//  4. A plan is saved as served only after it ran end to end, was compared with the
+//  4. A trial that is faster than its bound is kept with the bound, and the ceiling is
+//     raised; the run goes on.
+//  5. A plan is saved as served only after it ran end to end, was compared with the
 //     reference, and beat unfused in the interleaved comparison; else unfused is served.
 #ifndef FT_DAEMON_SESSION_H
 #define FT_DAEMON_SESSION_H
@@ -13,6 +15,7 @@
 #include <jansson.h>
 
 #include "codegen/codegen.h"
+#include "cost_model/roofline.h"
 #include "db/store.h"
 #include "graph/import.h"
 #include "graph/plan.h"
@@ -37,6 +40,10 @@ typedef struct ft_session {
   ft_codegen *codegen;
   ft_builder builder;
   ft_cpu_runner *runner;
+  ft_roofline *roofline;   // NULL until a tuning run opens it (daemon/ceilings.h)
+  ft_predictor predictor;  // of |roofline|
+  bool is_recalibrated;    // an alarm measured the ceilings anew
+  int64_t run_id;          // of the tuning run; 0: none yet
   const char *store_path, *cache_folder;
   const volatile int *stop;
 } ft_session;

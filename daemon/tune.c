@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "daemon/ceilings.h"
 #include "daemon/endtoend.h"
 #include "daemon/measured_runner.h"
 #include "daemon/session.h"
@@ -83,6 +84,7 @@ static ft_status search(tuning *t, ft_measured_runner *measured, ft_error *error
                                .max_trials = t->options.max_trials,
                                .seed = t->options.seed,
                                .confirm = true,
+                               .predictor = ft_session_predictor(t->session),
                                .progress = t->options.progress,
                                .progress_ctx = t->options.progress_ctx};
   ft_status status =
@@ -182,7 +184,17 @@ static ft_status save_refusals(tuning *t, ft_error *error) {
   return FT_OK;
 }
 
+// At most a tenth of the budget, 2.5 s; but three rounds always.
+static ft_status open_predictor(tuning *t, ft_error *error) {
+  uint64_t limit_ns = t->options.limit_ns / 10;
+  ft_search_progress progress = {.phase = "ceilings", .limit_ns = t->options.limit_ns};
+  if (t->options.progress) t->options.progress(t->options.progress_ctx, &progress);
+  if (limit_ns > 2500000000u) limit_ns = 0;
+  return ft_session_predictor_open(t->session, t->run_id, limit_ns, error);
+}
+
 static ft_status run(tuning *t, ft_measured_runner *measured, ft_error *error) {
+  FT_TRY(open_predictor(t, error));
   FT_TRY(search(t, measured, error));
   FT_TRY(compare(t, error));
   FT_TRY(ft_contenders_finish(t->session, t->decision->served, t->contender, t->arena,

@@ -1,4 +1,4 @@
--- The store's file format, user_version 1. Each table, column, unit and key is documented
+-- The store's file format, user_version 2. Each table, column, unit and key is documented
 -- here and nowhere else; db/ builds this text into the program and runs it on a new file.
 --
 -- On open: busy_timeout first, then foreign_keys=ON, WAL, synchronous=NORMAL.
@@ -27,9 +27,23 @@ CREATE TABLE target(
   compilers TEXT NOT NULL CHECK(json_valid(compilers)),  -- {"clang-14":"14.0.6"}
   libraries TEXT NOT NULL,
   numerics TEXT NOT NULL,
-  ceilings TEXT NOT NULL CHECK(json_valid(ceilings)),    -- measured bandwidths; {} = not yet
-  calibrated_at INTEGER
+  ceilings TEXT NOT NULL CHECK(json_valid(ceilings)),    -- unused: table ceiling has them
+  calibrated_at INTEGER      -- when its ceilings were last measured
 ) STRICT;
+
+-- The best a target was ever seen to do (graph/ceilings.def has the kinds).
+CREATE TABLE ceiling(
+  target_id INTEGER NOT NULL REFERENCES target,
+  kind TEXT NOT NULL,
+  bytes INTEGER NOT NULL,    -- touched in all; 0 = the kind has no size
+  value REAL NOT NULL CHECK(value > 0),  -- the best ever
+  unit TEXT NOT NULL CHECK(unit IN('bytes/s','flops/s','ns')),
+  median REAL NOT NULL,      -- of the last measurement
+  samples INTEGER NOT NULL,  -- taken so far
+  raised INTEGER NOT NULL,   -- 1 = value is what a trial showed (table alarm)
+  measured_at INTEGER NOT NULL,
+  PRIMARY KEY(target_id, kind, bytes)
+) STRICT, WITHOUT ROWID;
 
 -- A model without its dims bound, names and weights. |hash| is the hash of |encoding|; a hit
 -- compares the encoding byte for byte.
@@ -176,6 +190,24 @@ CREATE TABLE counter(
   unit TEXT NOT NULL,
   PRIMARY KEY(trial_id, name)
 ) STRICT, WITHOUT ROWID;
+
+-- A trial that was faster than its bound, and the ceiling that was raised for it.
+CREATE TABLE alarm(
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER REFERENCES run,
+  candidate_id INTEGER NOT NULL REFERENCES candidate,
+  trial_id INTEGER REFERENCES trial,
+  median_ns INTEGER NOT NULL,
+  bound_ns REAL NOT NULL,
+  kind TEXT NOT NULL,        -- of the ceiling, as ceiling.kind
+  bytes INTEGER NOT NULL,
+  value_before REAL NOT NULL,
+  value_after REAL NOT NULL,
+  remeasured INTEGER NOT NULL,  -- 1 = all ceilings were measured anew,
+  explained INTEGER NOT NULL,   -- 1 = and that alone brought the bound down
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX alarm_candidate ON alarm(candidate_id);
 
 -- Candidates not to run. A crash, timeout, wrong result or launch error counts two strikes,
 -- a death of the tuner while the candidate ran counts one (and a clean end takes it back);

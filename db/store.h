@@ -8,6 +8,7 @@
 #define FT_DB_STORE_H
 
 #include "graph/candidate.h"
+#include "graph/ceiling.h"
 #include "graph/module.h"
 #include "graph/plan.h"
 #include "graph/trial.h"
@@ -131,6 +132,32 @@ FT_MUST_CHECK ft_status ft_store_served_refusals(ft_store *store, const ft_graph
                                                  const ft_target *target, ft_arena *arena,
                                                  ft_refusal_record **out,
                                                  uint32_t *out_count, ft_error *error);
+
+// The ceilings of a target, ordered by kind, then size; none when it was never measured.
+// |out| has room for FT_CEILINGS_MOST. Kinds that this program does not know are left
+// out.
+FT_MUST_CHECK ft_status ft_store_ceilings(ft_store *store, int64_t target_id,
+                                          ft_ceiling *out, uint32_t *out_count,
+                                          ft_error *error);
+// Each row keeps the best value ever saved; |replaces|: what was there goes first.
+// INVALID_ARGUMENT: a value or median that is not finite and positive.
+FT_MUST_CHECK ft_status ft_store_ceilings_save(ft_store *store, int64_t target_id,
+                                               const ft_ceiling *ceiling, uint32_t count,
+                                               bool replaces, ft_error *error);
+
+// A trial that was faster than its bound: the ceiling |kind| of |bytes| went from
+// |before| to |after|.
+typedef struct ft_alarm_record {
+  int64_t run_id, candidate_id;  // run 0: none
+  uint64_t median_ns;            // of the candidate's OK trial
+  double bound_ns;
+  ft_ceiling_kind kind;
+  uint64_t bytes;
+  double before, after;
+  bool is_remeasured, is_explained;
+} ft_alarm_record;
+FT_MUST_CHECK ft_status ft_store_alarm_save(ft_store *store, const ft_alarm_record *alarm,
+                                            ft_error *error);
 
 // Adds an artifact (zlib-compressed); kind "source", "cubin", "so", "log"; at most 1 GiB.
 // Same bytes: no-op.

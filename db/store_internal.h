@@ -7,7 +7,7 @@
 #include "db/sql.h"
 #include "db/store.h"
 
-enum { FT_STORE_VERSION = 1, FT_QUARANTINE_STRIKES = 2 };
+enum { FT_STORE_VERSION = 2, FT_QUARANTINE_STRIKES = 2 };
 
 struct ft_store {
   const ft_allocator *allocator;

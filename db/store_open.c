@@ -82,7 +82,36 @@ static ft_status create_schema(ft_store *store, void *ctx, ft_error *error) {
   return ft_sql_script(store, version, error);
 }
 
-// Version 0 is a new file; there is no older version to migrate yet.
+// From version 1: frozen as it was when version 2 came.
+static const char to_version_2[] =
+    "CREATE TABLE ceiling("
+    " target_id INTEGER NOT NULL REFERENCES target, kind TEXT NOT NULL,"
+    " bytes INTEGER NOT NULL, value REAL NOT NULL CHECK(value > 0),"
+    " unit TEXT NOT NULL CHECK(unit IN('bytes/s','flops/s','ns')),"
+    " median REAL NOT NULL, samples INTEGER NOT NULL, raised INTEGER NOT NULL,"
+    " measured_at INTEGER NOT NULL, PRIMARY KEY(target_id, kind, bytes)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE alarm("
+    " id INTEGER PRIMARY KEY, run_id INTEGER REFERENCES run,"
+    " candidate_id INTEGER NOT NULL REFERENCES candidate,"
+    " trial_id INTEGER REFERENCES trial, median_ns INTEGER NOT NULL,"
+    " bound_ns REAL NOT NULL, kind TEXT NOT NULL, bytes INTEGER NOT NULL,"
+    " value_before REAL NOT NULL, value_after REAL NOT NULL,"
+    " remeasured INTEGER NOT NULL, explained INTEGER NOT NULL,"
+    " created_at INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX alarm_candidate ON alarm(candidate_id);"
+    "PRAGMA user_version = 2";
+
+// [v]: from version v to the next one.
+static const char *const steps[FT_STORE_VERSION] = {NULL, to_version_2};
+
+static ft_status take_steps(ft_store *store, void *ctx, ft_error *error) {
+  for (int version = *(const int *)ctx; version < FT_STORE_VERSION; version++)
+    FT_TRY(ft_sql_script(store, steps[version], error));
+  return FT_OK;
+}
+
+// Version 0 is a new file.
 static ft_status migrate(ft_store *store, ft_error *error) {
   int version = 0;
   FT_TRY(read_version(store, &version, error));
@@ -91,6 +120,7 @@ static ft_status migrate(ft_store *store, ft_error *error) {
             "store %s has version %d, this fusetune knows %d: use a newer fusetune",
             store->path, version, FT_STORE_VERSION);
   if (version == FT_STORE_VERSION) return FT_OK;
+  if (version > 0) return ft_sql_transact(store, take_steps, &version, error);
   int64_t tables;
   FT_TRY(ft_sql_get(store, FT_SQL_ANY_TABLE, NULL, 0, &tables, error));
   if (tables > 0)

@@ -12,6 +12,9 @@
 //            -> u32 ft_stop, u32 samples
 //   COMPARE  u32 max rounds, u64 limit_ns, u64 seed; samples on the board -> u32 rounds
 //   COPY     nothing -> u64 bytes per second
+//   CEILINGS u64 limit_ns, u64 largest_bytes, u64 l2_bytes, u64 cache_bytes
+//            -> u32 n, n x (u32 kind, u64 bytes, u64 best, u64 median, u32 samples); best
+//            and median are the bits of a double
 //
 // The reply is DONE with that payload, or FAILED: u32 ft_outcome, u8 damaged, text.
 // |damaged|: a kernel wrote where it must not; the worker should be replaced.
@@ -27,7 +30,8 @@
   X(CHECK, check)         \
   X(TIME, time)           \
   X(COMPARE, compare)     \
-  X(COPY, copy)
+  X(COPY, copy)           \
+  X(CEILINGS, ceilings)
 
 typedef enum ft_frame_type {
   FT_FRAME_NONE,

@@ -52,7 +52,11 @@ ft_status ft_cpu_runner_create(const ft_runner_options *options, const ft_target
   FT_OOM_IF(!runner, error);
   *runner = (ft_cpu_runner){.allocator = allocator, .worker = {.socket = -1}};
   if (options) runner->options = *options;
-  if (target) runner->cache_bytes = target->cache_bytes;
+  if (target) {
+    runner->cache_bytes = target->cache_bytes;
+    runner->l2_bytes = target->l2_bytes;
+    runner->memory_bytes = target->memory_bytes;
+  }
   fill_defaults(&runner->options, runner->cache_bytes);
   runner->settings = (ft_worker_settings){.argv = runner->options.worker_argv,
                                           .threads = target ? target->threads : 0,

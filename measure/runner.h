@@ -19,6 +19,7 @@
 #define FT_MEASURE_RUNNER_H
 
 #include "core/status.h"
+#include "graph/ceiling.h"
 #include "graph/interpreter.h"
 #include "graph/program.h"
 #include "graph/target.h"
@@ -105,6 +106,14 @@ FT_MUST_CHECK ft_status ft_cpu_runner_compare(ft_cpu_runner *runner,
 FT_MUST_CHECK ft_status ft_cpu_runner_copy_ceiling(ft_cpu_runner *runner,
                                                    double *out_bytes_per_s,
                                                    ft_error *error);
+
+// What this machine gives at most, measured by the runner's pool: |out| has room for
+// FT_CEILINGS_MOST. |limit_ns| 0: 2.5 s; three rounds (some 0.6 s) are run in any case.
+// Takes at most an eighth of the memory. UNAVAILABLE: the worker could not; |arena| is
+// for the conversation.
+FT_MUST_CHECK ft_status ft_cpu_runner_ceilings(ft_cpu_runner *runner, uint64_t limit_ns,
+                                               ft_arena *arena, ft_ceiling *out,
+                                               uint32_t *out_count, ft_error *error);
 
 // The worker's own main: serves frames on descriptor |fd| until it closes. Returns the
 // exit code. Called by the hidden verb `fusetune worker` and by the tests' worker.

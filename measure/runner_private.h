@@ -12,7 +12,7 @@ struct ft_cpu_runner {
   ft_runner_options options;  // defaults filled in
   ft_worker_settings settings;
   ft_worker_process worker;
-  uint64_t cache_bytes;  // as the system reports it
+  uint64_t cache_bytes, l2_bytes, memory_bytes;  // as the system reports them; 0: unknown
 };
 
 // Starts a worker when none runs. Status errors as ft_worker_start.

@@ -43,6 +43,16 @@ static void flush_part(const ft_timing *timing, uint32_t thread) {
   __asm__ volatile("" : : "r"(sum));
 }
 
+static void flush_only(void *ctx, uint32_t thread) {
+  flush_part(ctx, thread);
+}
+
+ft_status ft_timing_flush(ft_timing *timing, ft_error *error) {
+  FT_TRY(make_flush_buffer(timing, error));
+  ft_pool_each(timing->pool, flush_only, timing);
+  return FT_OK;
+}
+
 static void before_cold(void *ctx, uint32_t thread) {
   ft_timing *timing = ctx;
   flush_part(timing, thread);

@@ -40,6 +40,8 @@ FT_MUST_CHECK ft_status ft_timing_compare(ft_timing *timing, ft_job *job,
                                           uint32_t max_rounds, uint64_t limit_ns,
                                           uint64_t seed, uint32_t *out_rounds,
                                           ft_step_failure *out_failure, ft_error *error);
+// Displaces the caches as before a cold sample. OUT_OF_MEMORY: no room for the buffer.
+FT_MUST_CHECK ft_status ft_timing_flush(ft_timing *timing, ft_error *error);
 // Best of a few copies with all threads, ordinary and non-temporal stores: bytes read
 // plus written per second.
 FT_MUST_CHECK ft_status ft_timing_copy(ft_timing *timing, uint64_t *out_bytes_per_s,

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "measure/ceilings.h"
 #include "measure/crash.h"
 #include "measure/exchange.h"
 #include "measure/frame.h"
@@ -301,6 +302,42 @@ static ft_status copy(worker *w, ft_wire_reader *in, ft_frame *frame, answer *ou
   ft_board_reset(w->board);
   FT_TRY(ft_timing_copy(&w->timing, &rate, error));
   ft_wire_put_u64(&out->payload, rate);
+  return FT_OK;
+}
+
+// NaN-safe on the way: doubles travel as their bits.
+static uint64_t bits_of(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static ft_status ceilings(worker *w, ft_wire_reader *in, ft_frame *frame, answer *out,
+                          ft_error *error) {
+  (void)frame;
+  ft_ceiling_plan plan = {.limit_ns = ft_wire_u64(in)};
+  plan.largest_bytes = ft_wire_u64(in);
+  plan.l2_bytes = ft_wire_u64(in);
+  plan.cache_bytes = ft_wire_u64(in);
+  if (!ft_wire_done(in)) FT_FAIL(error, FT_REFUSED, "a ceilings request that is not one");
+  ft_ceiling row[FT_CEILINGS_MOST];
+  uint32_t count;
+  ft_board_reset(w->board);
+  ft_status status =
+      ft_ceilings_measure(&w->timing, &plan, w->frame_arena, row, &count, error);
+  if (status == FT_OUT_OF_MEMORY) {
+    blame(out, FT_OUTCOME_OUT_OF_MEMORY, error->text);
+    return FT_OK;
+  }
+  FT_TRY(status);
+  ft_wire_put_u32(&out->payload, count);
+  for (uint32_t i = 0; i < count; i++) {
+    ft_wire_put_u32(&out->payload, (uint32_t)row[i].kind);
+    ft_wire_put_u64(&out->payload, row[i].bytes);
+    ft_wire_put_u64(&out->payload, bits_of(row[i].best));
+    ft_wire_put_u64(&out->payload, bits_of(row[i].median));
+    ft_wire_put_u32(&out->payload, row[i].samples);
+  }
   return FT_OK;
 }
 

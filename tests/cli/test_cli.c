@@ -205,6 +205,35 @@ Test(cli, doctor_says_when_there_are_no_libraries_and_is_content, .timeout = 120
   unsetenv("FUSETUNE_LIBRARIES");
 }
 
+// The rows of `doctor --json`, and when the first was measured.
+static size_t ceilings_of(const char *option, json_int_t *out_at) {
+  test_command c = fusetune("doctor", "--json", option, NULL);
+  cr_assert_eq(c.exit_code, 0, "%s%s", c.out, c.err);
+  json_t *o = json_loads(c.out, 0, NULL), *row;
+  json_t *list = json_object_get(o, "ceilings");
+  size_t i, count = json_array_size(list);
+  json_array_foreach(list, i, row) {
+    cr_expect(json_is_string(json_object_get(row, "kind")), "%s", c.out);
+    cr_expect(json_is_string(json_object_get(row, "unit")), "%s", c.out);
+    cr_expect_gt(json_real_value(json_object_get(row, "best")), 0, "%s", c.out);
+    cr_expect_gt(json_integer_value(json_object_get(row, "samples")), 0, "%s", c.out);
+    if (i == 0) *out_at = json_integer_value(json_object_get(row, "measured_at"));
+  }
+  json_decref(o);
+  test_command_free(&c);
+  return count;
+}
+
+Test(cli, doctor_shows_stored_ceilings_and_measures_anew_when_asked, .timeout = 240) {
+  json_int_t first = 0, second = 0, third = 0;
+  size_t count = ceilings_of("--recalibrate", &first);
+  cr_assert_gt(count, 10);
+  cr_assert_eq(ceilings_of(NULL, &second), count);
+  cr_expect_geq(second, first);
+  cr_assert_eq(ceilings_of("--recalibrate", &third), count);
+  cr_expect_gt(third, second);
+}
+
 Test(cli, doctor_says_the_copy_rate_as_a_number, .timeout = 120) {
   test_command c = fusetune("doctor", "--json", NULL, NULL);
   cr_assert_eq(c.exit_code, 0, "%s%s", c.out, c.err);

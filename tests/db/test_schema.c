@@ -2,19 +2,19 @@
 
 TestSuite(db_schema, .init = store_set_up, .fini = store_tear_down);
 
-Test(db_schema, a_new_store_has_every_table_and_version_1) {
+Test(db_schema, a_new_store_has_every_table_and_version_2) {
   static const char *const tables[] = {
-      "target", "graph", "binding",    "workload", "candidate",  "artifact",
-      "build",  "run",   "trial",      "best",     "counter",    "quarantine",
-      "plan",   "model", "plan_group", "job",      "comparison", "refusal"};
+      "target",     "graph", "binding",    "workload", "candidate",  "artifact", "build",
+      "run",        "trial", "best",       "counter",  "quarantine", "plan",     "model",
+      "plan_group", "job",   "comparison", "refusal",  "ceiling",    "alarm"};
   store_open();
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
     cr_assert_eq(count_of(tables[i]), 0, "%s", tables[i]);
-  EXPECT_SQL("18", "SELECT count(*) FROM sqlite_master WHERE type = 'table'");
-  EXPECT_SQL("18",
+  EXPECT_SQL("20", "SELECT count(*) FROM sqlite_master WHERE type = 'table'");
+  EXPECT_SQL("20",
              "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
              " AND sql LIKE '%STRICT%'");
-  EXPECT_SQL("1", "PRAGMA user_version");
+  EXPECT_SQL("2", "PRAGMA user_version");
   EXPECT_SQL("wal", "PRAGMA journal_mode");
   EXPECT_SQL("ok", "PRAGMA integrity_check");
 }
@@ -52,7 +52,9 @@ static const char rows[] =
     "INSERT INTO artifact VALUES(x'01','source',1,x'00');"
     "INSERT INTO model VALUES(1,1,'time',1,1,1,'','',x'00',1,1);"
     "INSERT INTO job VALUES(1,'queued','{}',0,NULL,NULL,1,1);"
-    "INSERT INTO best VALUES(1,1,1,'cold',1);";
+    "INSERT INTO best VALUES(1,1,1,'cold',1);"
+    "INSERT INTO ceiling VALUES(1,'read',64,5.0,'bytes/s',4.0,9,0,1);"
+    "INSERT INTO alarm VALUES(1,1,1,1,5,9.0,'read',64,1.0,2.0,1,0,1);";
 
 Test(db_schema, rows_that_break_a_rule_are_refused) {
   static const char *const bad[] = {
@@ -101,6 +103,10 @@ Test(db_schema, rows_that_break_a_rule_are_refused) {
       "INSERT INTO candidate VALUES(2,7,1,1,'S1','{}',NULL)",
       "INSERT INTO trial(run_id,candidate_id,mode,attempt,outcome,started_at)"
       " VALUES(7,1,'cold',1,'crash',1)",
+      "INSERT INTO ceiling VALUES(1,'read',64,5.0,'bytes/s',4.0,9,0,1)",
+      "INSERT INTO ceiling VALUES(7,'read',64,5.0,'bytes/s',4.0,9,0,1)",
+      "UPDATE ceiling SET value = 0.0", "UPDATE ceiling SET unit = 'miles'",
+      "UPDATE alarm SET candidate_id = 7", "UPDATE alarm SET trial_id = 7",
       "INSERT INTO counter VALUES(7,'cycles',1.0,'')",
       "INSERT INTO comparison VALUES(1,0,7,1,0)",
       "INSERT INTO refusal VALUES(7,0,1,'r','d')", "DELETE FROM trial",

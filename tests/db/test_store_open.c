@@ -69,7 +69,7 @@ Test(db_store_open, a_newer_version_is_refused_with_both_numbers_and_left_alone)
   ft_store_close(store);
   store = NULL;
   run_sql("PRAGMA user_version = 7");
-  expect_open(FT_REFUSED, "has version 7, this fusetune knows 1: use a newer fusetune");
+  expect_open(FT_REFUSED, "has version 7, this fusetune knows 2: use a newer fusetune");
   EXPECT_SQL("7", "PRAGMA user_version");
   run_sql("PRAGMA user_version = -1");
   expect_open(FT_REFUSED, "has version -1");
