@@ -118,7 +118,7 @@ void ft_cli_print_answer(const ft_answer *a) {
   print_groups_measured(a->search);
   print_outcomes(a);
   if (a->is_replayed)
-    printf("  served     as before: from the store only, nothing was measured\n");
+    printf("  served     as before: nothing was measured, nothing is stored\n");
   else if (a->served == FT_PLAN_UNFUSED)
     printf("  served     unfused: nothing beat it by more than 1 %%\n");
   else

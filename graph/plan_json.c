@@ -83,16 +83,19 @@ static json_t *binding_json(const ft_plan *plan) {
   return dims && *dims ? json_loads(dims, 0, NULL) : json_object();
 }
 
+// A dim of that name would have a number.
 static json_t *dims_json(const ft_plan *plan) {
   json_t *dims = binding_json(plan);
-  json_object_del(dims, "#constraints");
+  if (json_is_object(json_object_get(dims, "#constraints")))
+    json_object_del(dims, "#constraints");
   return dims;
 }
 
 // NULL: none.
 static json_t *constraints_json(const ft_plan *plan) {
   json_t *dims = binding_json(plan);
-  json_t *constraints = json_incref(json_object_get(dims, "#constraints"));
+  json_t *constraints = json_object_get(dims, "#constraints");
+  constraints = json_is_object(constraints) ? json_incref(constraints) : NULL;
   json_decref(dims);
   return constraints;
 }
