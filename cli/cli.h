@@ -16,6 +16,9 @@ enum {
 
 enum { FT_MAX_DIM_OPTIONS = 64 };
 
+// Options that say what a plan must keep to; ft_cli_open binds the model to them.
+#define FT_CONSTRAINTS "keep no-fuse fuse subgraph deterministic max-workspace"
+
 typedef struct ft_cli_file {
   const char *name, *path;
 } ft_cli_file;
@@ -40,6 +43,9 @@ typedef struct ft_cli_options {
   uint64_t since_ns;  // unix time
   uint32_t top_k;
   bool samples;
+  ft_constraint_spec constraints;
+  double until_gap;
+  bool from_store;
 } ft_cli_options;
 
 #define FT_VERB(name, function, arguments, text) int function(int argc, char **argv);

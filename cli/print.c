@@ -105,6 +105,12 @@ static void print_outcomes(const ft_answer *a) {
   printf("; search ended: %s\n", a->search->stop_reason);
 }
 
+static void print_groups_measured(const ft_search_result *s) {
+  double share = s->group_count ? 100.0 * s->measured_count / s->group_count : 0;
+  printf("  groups     %u legal, %u unique, %u measured (%.0f %%), in %u rounds\n",
+         s->legal_groups, s->group_count, s->measured_count, share, s->rounds);
+}
+
 void ft_cli_print_answer(const ft_answer *a) {
   const ft_plan *p = a->plan;
   const ft_plan_times *t = &p->times;
@@ -122,8 +128,11 @@ void ft_cli_print_answer(const ft_answer *a) {
          ft_cli_time_text(t->additive_ns, additive), ft_cli_time_text(t->bound_ns, bound),
          100 * t->gap, p->window_saturated ? "   (window saturated: try --window)" : "");
   if (!a->is_tuned) return;
+  print_groups_measured(a->search);
   print_outcomes(a);
-  if (a->served == FT_PLAN_UNFUSED)
+  if (a->is_replayed)
+    printf("  served     as before: nothing was measured, nothing is stored\n");
+  else if (a->served == FT_PLAN_UNFUSED)
     printf("  served     unfused: nothing beat it by more than 1 %%\n");
   else
     printf("  served     %s, faster than unfused with p = %.2g (paired sign test)\n",

@@ -87,7 +87,8 @@ static ft_status make_room(ft_catalog *c, ft_error *error) {
     FT_OOM_IF(!t->hash_slot, error);
     t->hash_mask = size - 1;
     for (uint32_t i = 0; i < t->verdict_count; i++)
-      t->hash_slot[find_workload(t, &t->verdict[i].workload)] = i;
+      if (t->verdict[i].workload.encoding)
+        t->hash_slot[find_workload(t, &t->verdict[i].workload)] = i;
   }
   return FT_OK;
 }
@@ -103,6 +104,13 @@ static ft_status make_workload(const ft_graph *graph, ft_set set, ft_arena *aren
   return ft_workload_make(&group, arena, out, error);
 }
 
+// Nonsense from a predictor is no bound.
+static double ask_bound(const ft_catalog *c, const ft_workload *workload) {
+  if (!c->predictor) return 0;
+  double ns = c->predictor->bound_ns(c->predictor->self, workload);
+  return isfinite(ns) && ns > 0 ? ns : 0;
+}
+
 static ft_status add_group(ft_catalog *c, ft_set set, const char *const *tactic,
                            uint32_t tactics, ft_error *error) {
   ft_workload *workload = FT_NEW(c->result, ft_workload);
@@ -112,6 +120,7 @@ static ft_status add_group(ft_catalog *c, ft_set set, const char *const *tactic,
   ft_catalog_group *group = &c->group[c->group_count++];
   *group = (ft_catalog_group){.workload = workload,
                               .primitives = ft_set_count(set),
+                              .bound_ns = ask_bound(c, workload),
                               .tactic_count = tactics,
                               .trial.outcome = FT_OUTCOME_PENDING,
                               .cost_ns = INFINITY};
@@ -141,9 +150,24 @@ static ft_status ask(ft_catalog *c, ft_set set, const ft_workload *workload, ver
   return FT_OK;
 }
 
+// A set that breaks a constraint has a verdict of its own: its workload may be legal
+// elsewhere.
+static ft_status refuse(ft_catalog *c, const char *reason, uint32_t *out_verdict,
+                        ft_error *error) {
+  table *t = c->table;
+  FT_OOM_IF(FT_GROW(c->work, &t->verdict, t->verdict_count, &t->verdict_capacity), error);
+  const char *copy = ft_arena_strdup(c->result, reason);
+  FT_OOM_IF(!copy, error);
+  t->verdict[t->verdict_count] = (verdict){.group = FT_NONE, .reason = copy};
+  *out_verdict = (uint32_t)t->verdict_count++;
+  return FT_OK;
+}
+
 static ft_status judge(ft_catalog *c, ft_set set, uint32_t *out_verdict,
                        ft_error *error) {
   table *t = c->table;
+  const char *broken = ft_constraints_refuse(c->constraints, set);
+  if (broken) return refuse(c, broken, out_verdict, error);
   ft_workload workload;
   ft_arena_reset(c->scratch);
   FT_TRY(make_workload(c->graph, set, c->scratch, &workload, error));
@@ -201,6 +225,21 @@ static void interleave(const ft_catalog *c, const ft_catalog_group *group,
     }
 }
 
+// Schedules that a constraint forbids are not candidates.
+static void drop_refused(const ft_catalog *c, const ft_catalog_group *group,
+                         uint32_t tactic, space *of) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < of->count; i++) {
+    ft_candidate candidate = {.workload = group->workload,
+                              .target = c->target,
+                              .tactic = group->tactic[tactic],
+                              .schedule = of->schedule[i]};
+    if (ft_constraints_admit(c->constraints, &candidate))
+      of->schedule[kept++] = of->schedule[i];
+  }
+  of->count = kept;
+}
+
 ft_status ft_catalog_open(ft_catalog *c, uint32_t index, ft_error *error) {
   ft_catalog_group *group = &c->group[index];
   if (group->is_open) return FT_OK;
@@ -211,6 +250,7 @@ ft_status ft_catalog_open(ft_catalog *c, uint32_t index, ft_error *error) {
     FT_TRY(c->builder->space(c->builder->self, group->workload, group->tactic[i],
                              c->target, c->scratch, &of[i].schedule, &of[i].count,
                              error));
+    drop_refused(c, group, i, &of[i]);
     group->space += of[i].count;
   }
   ft_candidate *candidate = FT_NEW_ARRAY(c->work, ft_candidate, group->space);
@@ -262,17 +302,40 @@ static void choose_best(ft_catalog_group *group) {
   group->is_confirmed = group->is_measured && group->trial.is_confirmation;
 }
 
+// Medians scatter: a little below the bound is no contradiction.
+static const double FORGIVEN = 0.97;
+
+static ft_status contradict(ft_catalog *c, ft_catalog_group *group,
+                            const ft_candidate *candidate, const ft_trial *trial,
+                            ft_error *error) {
+  if (!is_usable(trial) || (double)trial->time.median_ns >= FORGIVEN * group->bound_ns)
+    return FT_OK;
+  c->contradictions++;
+  FT_TRY(c->predictor->contradict(c->predictor->self, candidate, trial, group->bound_ns,
+                                  error));
+  for (size_t i = 0; i < c->group_count; i++)
+    c->group[i].bound_ns = ask_bound(c, c->group[i].workload);
+  return FT_OK;
+}
+
 ft_status ft_catalog_record(ft_catalog *c, uint32_t index, uint32_t candidate,
                             const ft_trial *trial, ft_error *error) {
   ft_catalog_group *group = &c->group[index];
-  FT_ASSERT(candidate < group->next && group->tried < group->next);
+  FT_ASSERT(candidate < group->next && group->tried + group->skipped < group->next);
   group->tried++;
   FT_TRY(keep_trial(trial, c->result, &group->of_candidate[candidate], error));
   if (is_usable(trial))
     choose_best(group);
   else if (!group->is_measured)
     group->trial = group->of_candidate[candidate];
-  return FT_OK;
+  return contradict(c, group, &group->candidate[candidate],
+                    &group->of_candidate[candidate], error);
+}
+
+void ft_catalog_skip(ft_catalog *c, uint32_t index) {
+  ft_catalog_group *group = &c->group[index];
+  FT_ASSERT(group->tried + group->skipped < group->next);
+  group->skipped++;
 }
 
 ft_status ft_catalog_confirm(ft_catalog *c, uint32_t index, const ft_trial *trial,
@@ -283,7 +346,24 @@ ft_status ft_catalog_confirm(ft_catalog *c, uint32_t index, const ft_trial *tria
   FT_TRY(keep_trial(trial, c->result, kept, error));
   kept->is_confirmation = true;
   group->trial = *kept;
+  const ft_candidate *candidate = &group->candidate[group->best];
   choose_best(group);
+  return contradict(c, group, candidate, kept, error);
+}
+
+ft_status ft_catalog_parts(ft_catalog *c, uint32_t index, const uint32_t **out_part,
+                           ft_error *error) {
+  if (!c->group[index].part) {
+    const ft_group *members = &c->group[index].workload->group;
+    uint32_t count = members->primitive_count;
+    uint32_t *part = FT_NEW_ARRAY(c->work, uint32_t, count);
+    FT_OOM_IF(!part, error);
+    for (uint32_t i = 0; i < count; i++)
+      FT_TRY(
+          ft_catalog_judge(c, (ft_set){members->primitive[i], 1}, &part[i], NULL, error));
+    c->group[index].part = part;
+  }
+  *out_part = c->group[index].part;
   return FT_OK;
 }
 
@@ -292,5 +372,6 @@ bool ft_catalog_is_spent(const ft_catalog_group *group) {
 }
 
 double ft_catalog_bound_ns(const ft_catalog_group *group) {
-  return group->is_measured || ft_catalog_is_spent(group) ? group->cost_ns : 0;
+  bool is_known = group->is_measured || ft_catalog_is_spent(group);
+  return is_known ? group->cost_ns : group->bound_ns;
 }
