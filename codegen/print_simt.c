@@ -23,6 +23,7 @@ typedef struct printer {
   bool *is_array;               // [buffer] the same for registers
   const char *thread;           // SIM: the thread meant: "t" or "0"
   uint64_t shared_bytes;        // offset of the next dynamic shared buffer
+  bool has_turn;
 } printer;
 
 static void start_line(printer *p) {
@@ -613,7 +614,8 @@ static void put_stmt(printer *p, const ft_kir_stmt *s) {
       break;
     case FT_KIR_PREFETCH:
     case FT_KIR_GRID_DONE:
-      break;  // a hint; and what needs a workspace was refused
+    case FT_KIR_TURN:
+      break;  // a hint; and what was refused
     case FT_KIR_FAIL:
       put_fail(p, s);
       break;
@@ -846,6 +848,7 @@ static void note_loops(printer *p, const ft_kir_block *block) {
       if (s->loop == FT_KIR_GRID) p->launch.grid = end;
       if (s->loop == FT_KIR_THREAD) p->launch.threads = (uint32_t)end;
     }
+    p->has_turn |= s->kind == FT_KIR_TURN;
     note_loops(p, &s->body);
     note_loops(p, &s->otherwise);
   }
@@ -884,7 +887,7 @@ static ft_status open_printer(ft_kir *kir, bool is_sim, printer *p, ft_error *er
   p->is_array = FT_NEW_ARRAY(kir->arena, bool, kir->buffer_count);
   FT_OOM_IF(!p->loop_of || !p->is_named || !p->is_spread || !p->is_array, error);
   note_loops(p, &kir->body);
-  wrong = note_buffers(p);
+  wrong = p->has_turn ? "squares are turned in plain C only" : note_buffers(p);
   if (wrong) FT_FAIL(error, FT_UNSUPPORTED, "no SIMT text: %s", wrong);
   return FT_OK;
 }
