@@ -9,6 +9,19 @@ static uint32_t setting(const char *name, uint32_t fallback) {
   return text ? (uint32_t)strtoul(text, NULL, 10) : fallback;
 }
 
+// NaN, infinities and more, of a size whose products may cancel in any order.
+static void sprinkle(session *s, const ft_group *group, uint32_t i, ft_tensor *input) {
+  static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 1e-40, 1e9, -1e8, 100};
+  (void)group, (void)i;
+  if (!ft_dtype_is_float(input->dtype) || !input->bytes) return;
+  uint64_t elements = (uint64_t)ft_shape_elements(&input->shape);
+  void *data = ft_arena_memdup(s->arena, input->data, input->bytes);
+  for (int k = 0; k < 6; k++)
+    ft_element_set_f64(input->dtype, data, (int64_t)ft_rng_below(&s->rng, elements),
+                       odd[ft_rng_below(&s->rng, 8)]);
+  input->data = data;
+}
+
 static bool matches(session *s, const ft_workload *w) {
   const char *names[8], *reason;
   uint32_t count = s->builder.match(s->builder.self, w, s->arena, names, 8, &reason);
@@ -97,21 +110,21 @@ static void run_contracts(session *s, const test_case *cases, uint32_t count,
 static void run_random(uint64_t seed, uint32_t count, bool from_space) {
   session s = session_open(seed);
   session_start(&s);
-  s.is_mild = true;
+  uint32_t refused = 0;
   test_case *cases = FT_NEW_ARRAY(s.arena, test_case, count);
   for (uint32_t made = 0; made < count; seed++) {
+    s.spoil = seed % 3 == 0 ? sprinkle : NULL;
     ft_graph *graph = random_contraction(seed, s.arena);
     if (!graph->primitive_count) continue;
     bool is_taken = make_case(&s, graph, 0, graph->primitive_count, seed, &cases[made]) &&
                     matches(&s, &cases[made].workload);
-    s.accepted += is_taken;
-    s.refused += !is_taken;
+    refused += !is_taken;
     made += is_taken;
   }
   for (uint32_t i = 0; i < count; i += 32)
     run_contracts(&s, cases + i, count - i < 32 ? count - i : 32, from_space);
-  fprintf(stderr, "%u kernels, %u graphs refused\n", s.kernels, s.refused);
-  cr_assert_gt(s.accepted, s.refused);
+  fprintf(stderr, "%u kernels, %u graphs refused\n", s.kernels, refused);
+  cr_assert_gt(count, refused);
   session_close(&s);
 }
 
@@ -132,7 +145,7 @@ Test(codegen_contract, random_groups_with_offered_knobs_agree_with_the_interpret
 static void run_space(sketch *k, uint64_t seed) {
   session s = session_open(1);
   session_start(&s);
-  s.is_mild = true;
+  s.spoil = seed % 3 == 0 ? sprinkle : NULL;
   finish(k);
   test_case c;
   ft_schedule *list;
