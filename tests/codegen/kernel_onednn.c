@@ -24,7 +24,6 @@ static const char *library(ft_arena *arena, const ft_target *target) {
 static bool start(session *s, uint64_t seed) {
   *s = session_open(seed);
   session_start(s);
-  s->is_mild = true;
   const char *found = library(s->arena, &s->target);
   if (!found) return false;
   s->target.libraries = found;

@@ -31,6 +31,24 @@ struct session {
   const void *how;  // for |spoil|
 };
 
+// NaN, infinities and more, of a size whose products may cancel in any order.
+static inline void sprinkle(session *s, ft_tensor *input) {
+  static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 1e-40, 1e9, -1e8, 100};
+  if (!ft_dtype_is_float(input->dtype) || !input->bytes) return;
+  uint64_t elements = (uint64_t)ft_shape_elements(&input->shape);
+  void *data = ft_arena_memdup(s->arena, input->data, input->bytes);
+  for (int i = 0; i < 6; i++)
+    ft_element_set_f64(input->dtype, data, (int64_t)ft_rng_below(&s->rng, elements),
+                       odd[ft_rng_below(&s->rng, 8)]);
+  input->data = data;
+}
+
+static inline void spoil_mildly(session *s, const ft_group *group, uint32_t i,
+                                ft_tensor *input) {
+  (void)group, (void)i;
+  sprinkle(s, input);
+}
+
 static inline session session_open(uint64_t seed) {
   session s = {.arena = ft_arena_create(ft_allocator_system()), .rng = ft_rng_seed(seed)};
   s.folder = cache_make(s.arena);
