@@ -464,7 +464,7 @@ Test(codegen_onednn, without_the_library_nothing_is_offered_and_the_rest_works) 
     ft_candidate c = {.workload = &w, .target = &b.target, .tactic = "onednn"};
     cr_expect_str_eq(b.table.check(b.table.self, &c, b.arena), "no tactic onednn");
     const char *names[8], *reason;
-    cr_expect_eq(b.table.match(b.table.self, &w, b.arena, names, 8, &reason), 1);
+    cr_expect_gt(b.table.match(b.table.self, &w, b.arena, names, 8, &reason), 0);
     builder_close(&b);
   }
   sketch_close(&s);

@@ -117,9 +117,11 @@ Test(daemon_default_plan, calls_no_library) {
   ft_plan plan;
   cr_assert_eq(ft_plan_default(&s, graph, arena, &plan, &error), FT_OK, "%s", error.text);
   const char *names[8], *reason;
-  cr_assert_eq(
-      s.builder.match(s.builder.self, &plan.group[0].workload, arena, names, 8, &reason),
-      2, "the library is offered");
-  cr_assert_str_eq(plan.group[0].tactic, "loop");
+  bool is_offered = false;
+  uint32_t count =
+      s.builder.match(s.builder.self, &plan.group[0].workload, arena, names, 8, &reason);
+  for (uint32_t i = 0; i < count; i++) is_offered |= !strcmp(names[i], "onednn");
+  cr_assert(is_offered);
+  cr_assert_str_neq(plan.group[0].tactic, "onednn");
   ft_codegen_destroy(s.codegen);
 }
