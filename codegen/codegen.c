@@ -222,8 +222,8 @@ static const char *full_text(const ft_candidate *candidate, const emitted *e,
                          "// blocks %u, scratch %llu bytes, workspace %llu bytes\n%s%s",
                          FT_CODEGEN_VERSION, hash, candidate->tactic, schedule,
                          e->kernel.grid, (unsigned long long)e->kernel.scratch_bytes,
-                         (unsigned long long)e->kernel.workspace_bytes,
-                         e->source.prelude, function);
+                         (unsigned long long)e->kernel.workspace_bytes, e->source.prelude,
+                         function);
 }
 
 static ft_status emit(void *self, const ft_candidate *candidate, ft_arena *arena,

@@ -40,21 +40,22 @@ static uint64_t reserve(uint64_t *used, ft_dtype dtype, int64_t count) {
 }
 
 uint32_t ft_kir_scratch(ft_kir *kir, ft_dtype dtype, int64_t count) {
-  return add_buffer(kir, (ft_kir_buffer){.space = FT_KIR_SCRATCH,
-                                         .dtype = dtype,
-                                         .count = count,
-                                         .is_written = true,
-                                         .offset = reserve(&kir->scratch_bytes, dtype, count)});
+  return add_buffer(
+      kir, (ft_kir_buffer){.space = FT_KIR_SCRATCH,
+                           .dtype = dtype,
+                           .count = count,
+                           .is_written = true,
+                           .offset = reserve(&kir->scratch_bytes, dtype, count)});
 }
 
-uint32_t ft_kir_workspace(ft_kir *kir, ft_dtype dtype, int64_t count,
-                          uint32_t argument) {
-  return add_buffer(kir, (ft_kir_buffer){.space = FT_KIR_WORKSPACE,
-                                         .dtype = dtype,
-                                         .count = count,
-                                         .argument = argument,
-                                         .is_written = true,
-                                         .offset = reserve(&kir->workspace_bytes, dtype, count)});
+uint32_t ft_kir_workspace(ft_kir *kir, ft_dtype dtype, int64_t count, uint32_t argument) {
+  return add_buffer(
+      kir, (ft_kir_buffer){.space = FT_KIR_WORKSPACE,
+                           .dtype = dtype,
+                           .count = count,
+                           .argument = argument,
+                           .is_written = true,
+                           .offset = reserve(&kir->workspace_bytes, dtype, count)});
 }
 
 static ft_kir_stmt *statement(ft_kir *kir, ft_kir_kind kind) {

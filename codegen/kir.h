@@ -22,11 +22,11 @@ typedef struct ft_kir_type {
 } ft_kir_type;
 
 typedef enum ft_kir_space {
-  FT_KIR_GLOBAL,    // a kernel argument
-  FT_KIR_SHARED,    // one per block
-  FT_KIR_SCRATCH,   // one per thread, in memory
+  FT_KIR_GLOBAL,     // a kernel argument
+  FT_KIR_SHARED,     // one per block
+  FT_KIR_SCRATCH,    // one per thread, in memory
   FT_KIR_WORKSPACE,  // one per launch, in memory: 0 before the first, kept between them
-  FT_KIR_REGISTER,  // one per thread, a variable; count 1
+  FT_KIR_REGISTER,   // one per thread, a variable; count 1
 } ft_kir_space;
 
 typedef struct ft_kir_buffer {

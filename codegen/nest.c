@@ -170,7 +170,8 @@ static const char *choose_vector(ft_nest *nest, const ft_nest_choice *choice) {
   return NULL;
 }
 
-// ---- the split -------------------------------------------------------------------------
+// ---- the split
+// -------------------------------------------------------------------------
 
 // Elements of |axis| that may not be torn apart: what its accumulators take at a time.
 static int64_t split_unit(const ft_nest *nest, uint32_t axis) {
@@ -209,7 +210,8 @@ static const char *split(ft_nest *nest, uint32_t parts) {
   return NULL;
 }
 
-// ---- options ---------------------------------------------------------------------------
+// ---- options
+// ---------------------------------------------------------------------------
 
 // Every vector that starts at a multiple of |lanes| must be aligned as streamed stores of
 // its size are: to itself, and to a cache line when it is longer.
@@ -239,7 +241,8 @@ static bool is_row(const ft_nest *nest) {
 static const char *check_registers(ft_nest *nest) {
   int64_t extent = nest->ir->extent[nest->vector_axis];
   int64_t steps = (extent + nest->lanes - 1) / nest->lanes;
-  if (!is_row(nest)) return "buffer 2, registers, takes one reduced axis, along the vectors";
+  if (!is_row(nest))
+    return "buffer 2, registers, takes one reduced axis, along the vectors";
   if (steps > FT_NEST_MAX_STEPS || steps * nest->ir->node_count > MAX_ROW_NODES)
     return "the row is too long for buffer 2, registers";
   if (nest->unroll > 1) return "buffer 2, registers, has nothing to unroll";

@@ -6,14 +6,14 @@
 // a last pass walks R again for what is left to store over K and R. Without reductions a
 // row is computed and stored at once.
 //
-// One axis is walked |lanes| elements at a time, |unroll| such steps in a row; a reduction
-// then has as many accumulators. Its tail is no loop of its own: the last step starts
-// early and overlaps the one before, so nothing outside a buffer is read; what a sum has
-// seen already is masked. lanes <= extent of that axis.
+// One axis is walked |lanes| elements at a time, |unroll| such steps in a row; a
+// reduction then has as many accumulators. Its tail is no loop of its own: the last step
+// starts early and overlaps the one before, so nothing outside a buffer is read; what a
+// sum has seen already is masked. lanes <= extent of that axis.
 //
 // Float sums add at most 8 vectors per accumulator in single precision before the
-// accumulators are added in pairs and go to a double, so that the error does not grow with
-// the row. Products accumulate in double.
+// accumulators are added in pairs and go to a double, so that the error does not grow
+// with the row. Products accumulate in double.
 //
 // |parts| > 1 splits each reduction: blocks write partial results to the workspace, and
 // the last block of a row combines them, part by part in order, and finishes the row. So
@@ -21,7 +21,8 @@
 //
 // What passes share is computed again (REREAD), kept in scratch memory when expensive
 // (SCRATCH), or kept in registers, all of it, in code without loops (REGISTERS). ONLINE
-// does max(x) and sum(exp(x - max(x))) in one pass: sums are scaled when the maximum grows.
+// does max(x) and sum(exp(x - max(x))) in one pass: sums are scaled when the maximum
+// grows.
 #ifndef FT_CODEGEN_NEST_H
 #define FT_CODEGEN_NEST_H
 
@@ -55,8 +56,8 @@ typedef struct ft_nest {
   uint32_t split_axis;  // a reduced one, cut into |parts|
   int64_t part;         // elements of it in a part; the last part takes the rest
   uint32_t grid;
-  bool streams;     // non-temporal stores where alignment is proven
-  int64_t ahead;    // rows between what a pass computes and what it prefetches; 0: none
+  bool streams;   // non-temporal stores where alignment is proven
+  int64_t ahead;  // rows between what a pass computes and what it prefetches; 0: none
   ft_nest_buffer buffer;
   uint32_t steps;           // vectors of a row, with REGISTERS
   const bool *is_buffered;  // [node_count] what REGISTERS and SCRATCH keep

@@ -5,7 +5,8 @@ static uint64_t bit(uint32_t axis) {
   return (uint64_t)1 << axis;
 }
 
-// ---- the passes of a row ---------------------------------------------------------------
+// ---- the passes of a row
+// ---------------------------------------------------------------
 
 static void mark_row_buffers(ft_nest_emitter *e) {
   for (uint32_t i = 0; i < e->ir->node_count; i++) {
@@ -81,7 +82,8 @@ static void finish_body(ft_nest_emitter *e, uint16_t first) {
   store_kept(e, !first);
 }
 
-// ---- rows of a block -------------------------------------------------------------------
+// ---- rows of a block
+// -------------------------------------------------------------------
 
 // Names |index|, unless it is |known|, which has a name.
 static ft_kir_id name(ft_nest_emitter *e, ft_kir_id index, ft_kir_id known) {
@@ -93,8 +95,7 @@ static void decode_row(ft_nest_emitter *e, ft_kir_id row, ft_kir_id *out) {
   int64_t inner = 1;
   for (uint32_t i = e->nest->kept_count; i-- > 0;) {
     uint32_t axis = e->nest->kept_order[i];
-    ft_kir_id index =
-        ft_kir_index(e->kir, FT_KIR_IDIV, row, ft_nest_number(e, inner));
+    ft_kir_id index = ft_kir_index(e->kir, FT_KIR_IDIV, row, ft_nest_number(e, inner));
     if (i > 0)
       index = ft_kir_index(e->kir, FT_KIR_IMOD, index,
                            ft_nest_number(e, e->ir->extent[axis]));
@@ -108,8 +109,7 @@ static void decode_ahead(ft_nest_emitter *e) {
   ft_kir_id row =
       ft_kir_index(e->kir, FT_KIR_IADD, e->row, ft_nest_number(e, e->nest->ahead));
   ft_kir_id last = ft_nest_number(e, e->nest->rows - 1);
-  row = ft_kir_let(e->kir, ft_nest_here(e),
-                   ft_kir_index(e->kir, FT_KIR_IMIN, row, last));
+  row = ft_kir_let(e->kir, ft_nest_here(e), ft_kir_index(e->kir, FT_KIR_IMIN, row, last));
   decode_row(e, row, e->ahead);
 }
 
@@ -163,7 +163,8 @@ static void each_row(ft_nest_emitter *e, ft_kir_id block, ft_nest_body *run) {
   ft_nest_close(e, loop);
 }
 
-// ---- blocks ----------------------------------------------------------------------------
+// ---- blocks
+// ----------------------------------------------------------------------------
 
 // [begin, end) of the split axis; the last part takes what the others leave.
 static void find_part(ft_nest_emitter *e, ft_kir_id block) {
@@ -172,9 +173,9 @@ static void find_part(ft_nest_emitter *e, ft_kir_id block) {
   if (nest->has_vector && nest->split_axis == nest->vector_axis)
     extent = extent / nest->lanes * nest->lanes;
   ft_kir_block *at = ft_nest_here(e);
-  e->part = ft_kir_let(e->kir, at,
-                       ft_kir_index(e->kir, FT_KIR_IMOD, block,
-                                    ft_nest_number(e, nest->parts)));
+  e->part = ft_kir_let(
+      e->kir, at,
+      ft_kir_index(e->kir, FT_KIR_IMOD, block, ft_nest_number(e, nest->parts)));
   ft_kir_id begin =
       ft_kir_index(e->kir, FT_KIR_IMUL, e->part, ft_nest_number(e, nest->part));
   e->begin = name(e, begin, e->part);
@@ -192,9 +193,9 @@ static void find_part(ft_nest_emitter *e, ft_kir_id block) {
 static void split_block(ft_nest_emitter *e, ft_kir_id block) {
   const ft_nest *nest = e->nest;
   const ft_group *group = &e->ir->workload->group;
-  ft_kir_id rest = ft_kir_let(e->kir, ft_nest_here(e),
-                              ft_kir_index(e->kir, FT_KIR_IDIV, block,
-                                           ft_nest_number(e, nest->parts)));
+  ft_kir_id rest = ft_kir_let(
+      e->kir, ft_nest_here(e),
+      ft_kir_index(e->kir, FT_KIR_IDIV, block, ft_nest_number(e, nest->parts)));
   find_part(e, block);
   each_row(e, rest, part_body);
   uint32_t counter = ft_kir_workspace(e->kir, FT_I32, nest->grid / nest->parts,

@@ -2,9 +2,9 @@
 // codegen/nest*.c.
 //
 // Code is emitted on demand: ft_nest_emit computes a node in the outermost scope that has
-// its axes open and its operands computed, so what does not change in a loop stands before
-// it. A loop's statement is appended to the outer block when its body is done; whatever
-// the body needed from outside was appended earlier.
+// its axes open and its operands computed, so what does not change in a loop stands
+// before it. A loop's statement is appended to the outer block when its body is done;
+// whatever the body needed from outside was appended earlier.
 #ifndef FT_CODEGEN_NEST_EMIT_H
 #define FT_CODEGEN_NEST_EMIT_H
 
@@ -21,7 +21,6 @@ typedef struct ft_nest_scope {
 // What is known of a node: its value, and the scope that holds it. 0: not computed.
 typedef struct ft_nest_known {
   ft_kir_id value, splat;
-  ft_kir_id unit, inverse;  // a / value is a * unit * inverse
   uint32_t depth, splat_depth;
 } ft_nest_known;
 

@@ -8,10 +8,10 @@ enum { MAX_BUFFERED_BYTES = 1 << 20, HEAVY = 4, WORTH = 2 };
 typedef struct keeping {
   const ft_nest *nest;
   const ft_group_ir *ir;
-  bool *cone;             // [node] of the walk at hand
+  bool *cone;              // [node] of the walk at hand
   uint32_t *first, *last;  // [node] passes that need it, 0: none
-  bool *is_kept;          // [node]
-  bool *is_used;          // [node] a later pass reaches it
+  bool *is_kept;           // [node]
+  bool *is_used;           // [node] a later pass reaches it
 } keeping;
 
 // Marks what |pass| computes |node| from, itself included: not what reductions are

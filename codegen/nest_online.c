@@ -1,5 +1,6 @@
 // max(x) and sum(exp(x - max(x))) of a row in one pass. Each lane has its maximum so far
-// and a sum over exp(x - that maximum); when a chunk raises the maximum, the sum is scaled.
+// and a sum over exp(x - that maximum); when a chunk raises the maximum, the sum is
+// scaled.
 //
 //  1. A maximum of -inf counts as 0 in the exponents, so that nothing is inf - inf before
 //     the row's maximum is known.
@@ -43,12 +44,13 @@ const char *ft_nest_online_refusal(const ft_nest *nest) {
   return NULL;
 }
 
-// ---- little pieces of code -------------------------------------------------------------
+// ---- little pieces of code
+// -------------------------------------------------------------
 
 static ft_kir_id op(ft_nest_emitter *e, ft_op primitive, ft_dtype dtype, ft_kir_id a,
                     ft_kir_id b) {
-  return ft_kir_primitive(e->kir, ft_nest_here(e), primitive, dtype,
-                          (ft_kir_id[]){a, b}, b ? 2 : 1);
+  return ft_kir_primitive(e->kir, ft_nest_here(e), primitive, dtype, (ft_kir_id[]){a, b},
+                          b ? 2 : 1);
 }
 
 static ft_kir_id all(ft_nest_emitter *e, ft_kir_type type, double number) {
@@ -91,7 +93,8 @@ static ft_kir_id in_double(ft_nest_emitter *e, ft_kir_id a) {
   return op(e, FT_OP_CAST, FT_F64, a, 0);
 }
 
-// ---- a chunk ---------------------------------------------------------------------------
+// ---- a chunk
+// ---------------------------------------------------------------------------
 
 static uint32_t *total(ft_nest_emitter *e, uint32_t node) {
   return &e->total[node * FT_NEST_MAX_UNROLL];
@@ -216,7 +219,8 @@ static void run_tail(ft_nest_emitter *e, int64_t whole) {
   ft_nest_close(e, tail);
 }
 
-// ---- the row ---------------------------------------------------------------------------
+// ---- the row
+// ---------------------------------------------------------------------------
 
 static void finish(ft_nest_emitter *e, uint32_t node) {
   uint32_t maximum = maximum_of(e->ir, node);
@@ -229,8 +233,8 @@ static void finish(ft_nest_emitter *e, uint32_t node) {
   sum = op(e, FT_OP_CAST, FT_F32, sum, 0);
   // Invariant 2.
   ft_kir_id zero = op(e, FT_OP_SUB, FT_F32, highest, highest);
-  e->known[node] = (ft_nest_known){.value = op(e, FT_OP_ADD, FT_F32, sum, zero),
-                                   .depth = e->depth};
+  e->known[node] =
+      (ft_nest_known){.value = op(e, FT_OP_ADD, FT_F32, sum, zero), .depth = e->depth};
 }
 
 static void each_of_level(ft_nest_emitter *e, uint32_t level,
@@ -272,8 +276,8 @@ void ft_nest_online(ft_nest_emitter *e) {
     ft_kir_stmt *last = ft_kir_if(e->kir, ft_nest_number(e, 1));
     ft_nest_enter(e, &last->body, 0);
     bool is_whole = rest % (lanes * e->nest->unroll) == 0;
-    run_chunk(e, (chunk){ft_nest_number(e, whole - rest), ft_nest_number(e, whole),
-                         is_whole});
+    run_chunk(
+        e, (chunk){ft_nest_number(e, whole - rest), ft_nest_number(e, whole), is_whole});
     ft_nest_close(e, last);
   }
   if (whole != extent) run_tail(e, whole);

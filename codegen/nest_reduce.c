@@ -23,7 +23,8 @@ static uint16_t result_lanes(const ft_nest_emitter *e, const ft_node *n) {
   return ft_nest_vector_is_reduced(e) ? 1 : reduce_lanes(e, n);
 }
 
-// ---- the innermost reduced axis --------------------------------------------------------
+// ---- the innermost reduced axis
+// --------------------------------------------------------
 
 static uint32_t inner_axis(const ft_nest_emitter *e) {
   return e->nest->reduced_order[e->nest->reduced_count - 1];
@@ -68,7 +69,8 @@ static bool runs_in_chunks(const ft_nest_emitter *e) {
   return !e->held && pass_has_float_sum(e) && inner_whole(e) > chunk_of(e);
 }
 
-// ---- accumulators ----------------------------------------------------------------------
+// ---- accumulators
+// ----------------------------------------------------------------------
 
 // Sums of long rows and all products run in double.
 static ft_dtype total_dtype(const ft_nest_emitter *e, const ft_node *n) {
@@ -146,7 +148,8 @@ static ft_kir_id combined(ft_nest_emitter *e, const ft_node *n, const uint32_t *
   return value[0];
 }
 
-// ---- steps -----------------------------------------------------------------------------
+// ---- steps
+// -----------------------------------------------------------------------------
 
 static uint32_t accumulator(const ft_nest_emitter *e, uint32_t node) {
   const uint32_t *partial = registers_of(e->partial, node);
@@ -163,8 +166,8 @@ static void reduce_body(ft_nest_emitter *e, uint16_t first) {
     ft_kir_id value = ft_nest_emit(e, n->operand[0], reduce_lanes(e, n));
     if (first) {
       ft_kir_type type = e->kir->value[value].type;
-      ft_kir_id other = ft_kir_element(e->kir, ft_nest_here(e), type,
-                                       identity_bits(n->op, n->dtype));
+      ft_kir_id other =
+          ft_kir_element(e->kir, ft_nest_here(e), type, identity_bits(n->op, n->dtype));
       value = ft_kir_keep(e->kir, ft_nest_here(e), value, other, first);
     }
     accumulate(e, n, accumulator(e, i), value);
@@ -175,7 +178,8 @@ static void reduce_body(ft_nest_emitter *e, uint16_t first) {
 static void open_partials(ft_nest_emitter *e) {
   for (uint32_t i = 0; i < e->ir->node_count; i++) {
     const ft_node *n = &e->ir->node[i];
-    for (uint32_t u = 0; u < e->nest->unroll && runs_in_pass(e, i) && is_float_sum(n); u++)
+    for (uint32_t u = 0; u < e->nest->unroll && runs_in_pass(e, i) && is_float_sum(n);
+         u++)
       registers_of(e->partial, i)[u] = new_register(e, n, n->dtype);
   }
 }
@@ -204,8 +208,7 @@ static void reduce_in_chunks(ft_nest_emitter *e, ft_kir_id begin, ft_kir_id end)
     rest = (inner_whole(e) - e->nest->part * (e->nest->parts - 1)) % chunk;
   ft_kir_id past = ft_kir_index(e->kir, FT_KIR_ISUB, end, ft_nest_number(e, chunk - 1));
   ft_kir_stmt *loop = ft_nest_open(e, FT_KIR_SERIAL, begin, past, chunk);
-  ft_kir_id to =
-      ft_kir_index(e->kir, FT_KIR_IADD, loop->value, ft_nest_number(e, chunk));
+  ft_kir_id to = ft_kir_index(e->kir, FT_KIR_IADD, loop->value, ft_nest_number(e, chunk));
   run_chunk(e, loop->value, to, true);
   ft_nest_close(e, loop);
   if (!rest) return;
@@ -221,7 +224,8 @@ static void reduce_in_chunks(ft_nest_emitter *e, ft_kir_id begin, ft_kir_id end)
 static void reduce_tail(ft_nest_emitter *e) {
   int64_t extent = e->ir->extent[inner_axis(e)], step = inner_step(e);
   bool is_split = is_split_along(e, inner_axis(e));
-  ft_kir_stmt *tail = ft_kir_if(e->kir, is_split ? e->is_last_part : ft_nest_number(e, 1));
+  ft_kir_stmt *tail =
+      ft_kir_if(e->kir, is_split ? e->is_last_part : ft_nest_number(e, 1));
   ft_nest_enter(e, &tail->body, (uint64_t)1 << inner_axis(e));
   e->index[inner_axis(e)] = ft_nest_number(e, extent - step);
   e->step = 0;
@@ -265,7 +269,8 @@ void ft_nest_around(ft_nest_emitter *e, void (*inner)(ft_nest_emitter *e)) {
   around(e, 0, inner);
 }
 
-// ---- results ---------------------------------------------------------------------------
+// ---- results
+// ---------------------------------------------------------------------------
 
 static void open_totals(ft_nest_emitter *e) {
   for (uint32_t i = 0; i < e->ir->node_count; i++) {
@@ -277,8 +282,8 @@ static void open_totals(ft_nest_emitter *e) {
 }
 
 static void know(ft_nest_emitter *e, uint32_t node, ft_kir_id value) {
-  e->known[node] = (ft_nest_known){
-      .value = widened(e, value, e->ir->node[node].dtype), .depth = e->depth};
+  e->known[node] = (ft_nest_known){.value = widened(e, value, e->ir->node[node].dtype),
+                                   .depth = e->depth};
 }
 
 // Position of this row among the results of a part.
@@ -325,7 +330,8 @@ void ft_nest_reduce(ft_nest_emitter *e) {
   finish_totals(e);
 }
 
-// ---- the split -------------------------------------------------------------------------
+// ---- the split
+// -------------------------------------------------------------------------
 
 bool ft_nest_declare_results(ft_nest_emitter *e) {
   const ft_group *group = &e->ir->workload->group;

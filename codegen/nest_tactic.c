@@ -3,9 +3,9 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *const knobs[] = {"block", "buffer",  "compiler", "non_temporal",
-                                    "prefetch", "split", "threads",  "unroll",
-                                    "vector", NULL};
+static const char *const knobs[] = {"block",    "buffer", "compiler", "non_temporal",
+                                    "prefetch", "split",  "threads",  "unroll",
+                                    "vector",   NULL};
 
 enum { SMALL_POINTS = 1 << 16, SPLIT_POINTS = 1 << 13, DEFAULT_CACHE_BYTES = 1 << 20 };
 

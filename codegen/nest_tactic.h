@@ -3,7 +3,8 @@
 // Knobs: block (elements of work per block), buffer (what passes over a row share: 0 read
 // again, 1 scratch memory, 2 registers, 3 online softmax; ft_nest_buffer), compiler,
 // non_temporal (streamed stores; clang only), prefetch (rows ahead), split (parts of each
-// reduction; 1 = none), threads, unroll (steps per loop body), vector (elements per step).
+// reduction; 1 = none), threads, unroll (steps per loop body), vector (elements per
+// step).
 #ifndef FT_CODEGEN_NEST_TACTIC_H
 #define FT_CODEGEN_NEST_TACTIC_H
 

@@ -51,8 +51,7 @@ static void loop_over(ft_nest_emitter *e, uint32_t axis, ft_kir_id begin, ft_kir
 static ft_kir_id last_whole(ft_nest_emitter *e, ft_kir_id begin, ft_kir_id end,
                             int64_t span) {
   ft_kir_id length = ft_kir_index(e->kir, FT_KIR_ISUB, end, begin);
-  ft_kir_id spans =
-      ft_kir_index(e->kir, FT_KIR_IDIV, length, ft_nest_number(e, span));
+  ft_kir_id spans = ft_kir_index(e->kir, FT_KIR_IDIV, length, ft_nest_number(e, span));
   ft_kir_id whole = ft_kir_index(e->kir, FT_KIR_IMUL, spans, ft_nest_number(e, span));
   return ft_kir_let(e->kir, ft_nest_here(e),
                     ft_kir_index(e->kir, FT_KIR_IADD, begin, whole));
@@ -60,8 +59,8 @@ static ft_kir_id last_whole(ft_nest_emitter *e, ft_kir_id begin, ft_kir_id end,
 
 static bool is_same(const ft_nest_emitter *e, ft_kir_id a, ft_kir_id b) {
   int64_t x, y;
-  return a == b || (ft_kir_is_number(e->kir, a, &x) && ft_kir_is_number(e->kir, b, &y) &&
-                    x == y);
+  return a == b ||
+         (ft_kir_is_number(e->kir, a, &x) && ft_kir_is_number(e->kir, b, &y) && x == y);
 }
 
 void ft_nest_walk(ft_nest_emitter *e, uint32_t axis, ft_kir_id begin, ft_kir_id end,
@@ -73,7 +72,8 @@ void ft_nest_walk(ft_nest_emitter *e, uint32_t axis, ft_kir_id begin, ft_kir_id 
   if (!is_same(e, middle, end)) loop_over(e, axis, middle, end, step, 1, run);
 }
 
-// ---- all of the vector axis ------------------------------------------------------------
+// ---- all of the vector axis
+// ------------------------------------------------------------
 
 // The tail is the last step of the loop, moved back.
 static void walk_twice(ft_nest_emitter *e, ft_kir_id begin, ft_kir_id end,

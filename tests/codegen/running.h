@@ -52,6 +52,50 @@ static inline bool guarded_is_clean(const guarded *g) {
   return true;
 }
 
+// The bytes of all outputs, one after the other; poisons them for the next launch.
+static inline void *outputs_copy(const ft_group *group, guarded *buffer,
+                                 ft_arena *arena) {
+  size_t bytes = 1;
+  for (uint32_t i = 0; i < group->output_count; i++)
+    bytes += buffer[group->input_count + i].data_bytes;
+  uint8_t *copy = ft_arena_alloc(arena, bytes), *at = copy;
+  cr_assert(copy);
+  for (uint32_t i = 0; i < group->output_count; i++) {
+    guarded *g = &buffer[group->input_count + i];
+    if (!g->data_bytes) continue;
+    memcpy(at, g->data, g->data_bytes);
+    memset(g->data, POISON, g->data_bytes);
+    at += g->data_bytes;
+  }
+  return copy;
+}
+
+static inline bool outputs_equal(const ft_group *group, const guarded *buffer,
+                                 const uint8_t *copy) {
+  for (uint32_t i = 0; i < group->output_count; i++) {
+    const guarded *g = &buffer[group->input_count + i];
+    if (g->data_bytes && memcmp(copy, g->data, g->data_bytes)) return false;
+    copy += g->data_bytes;
+  }
+  return true;
+}
+
+// Every block once, in an order that |seed| gives.
+static inline int32_t run_blocks(kernel_entry *entry, uint32_t grid, void **pointer,
+                                 void *scratch, uint64_t seed, ft_arena *arena) {
+  uint32_t *order = FT_NEW_ARRAY(arena, uint32_t, grid);
+  ft_rng rng = ft_rng_seed(seed);
+  for (uint32_t i = 0; i < grid; i++) {
+    uint32_t at = (uint32_t)ft_rng_below(&rng, i + 1);
+    order[i] = order[at];
+    order[at] = i;
+  }
+  int32_t code = 0;
+  for (uint32_t i = 0; i < grid && !code; i++)
+    code = entry(pointer, NULL, order[i], 0, scratch);
+  return code;
+}
+
 // Runs |module| for |group|; out[i] gets the bytes of output i, in |arena|. Returns what
 // the entry returned.
 static inline int32_t run_module(const ft_module *module, const ft_group *group,
@@ -79,16 +123,18 @@ static inline int32_t run_module(const ft_module *module, const ft_group *group,
     guarded_lock(&buffer[i]);
   }
   guarded scratch = guarded_make(module->scratch_bytes);
-  uint32_t *order = FT_NEW_ARRAY(arena, uint32_t, module->grid);
-  ft_rng rng = ft_rng_seed(seed);
-  for (uint32_t i = 0; i < module->grid; i++) {
-    uint32_t at = (uint32_t)ft_rng_below(&rng, i + 1);
-    order[i] = order[at];
-    order[at] = i;
-  }
+  guarded workspace = guarded_make(module->workspace_bytes);
+  if (module->workspace_bytes) memset(workspace.data, 0, module->workspace_bytes);
+  pointer[count] = workspace.data;
   int32_t code = 0;
-  for (uint32_t i = 0; i < module->grid && !code; i++)
-    code = entry(pointer, NULL, order[i], 0, scratch.data);
+  // A workspace must be left as the next launch needs it, which gives the same bytes.
+  for (uint64_t launch = 0; launch < (module->workspace_bytes ? 3 : 1) && !code;
+       launch++) {
+    void *before = launch ? outputs_copy(group, buffer, arena) : NULL;
+    code = run_blocks(entry, module->grid, pointer, scratch.data, seed + launch, arena);
+    if (before)
+      cr_assert(outputs_equal(group, buffer, before), "launch %d differs", (int)launch);
+  }
   for (uint32_t i = 0; i < group->output_count; i++) {
     const guarded *g = &buffer[group->input_count + i];
     const ft_value *v = &group->graph->value[group->output[i]];
@@ -97,7 +143,9 @@ static inline int32_t run_module(const ft_module *module, const ft_group *group,
                          ft_arena_memdup(arena, g->data, g->data_bytes), g->data_bytes};
   }
   for (uint32_t i = 0; i < count; i++) munmap(buffer[i].map, buffer[i].map_bytes);
+  cr_assert(guarded_is_clean(&workspace), "wrote around the workspace");
   munmap(scratch.map, scratch.map_bytes);
+  munmap(workspace.map, workspace.map_bytes);
   dlclose(library);
   return code;
 }

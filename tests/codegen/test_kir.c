@@ -233,7 +233,8 @@ Test(codegen_kir, a_float_or_a_vector_is_no_index) {
   stop(&k);
 }
 
-// ---- the last block of a grid -----------------------------------------------------------
+// ---- the last block of a grid
+// -----------------------------------------------------------
 
 // Each block counts in |counter|; the last one stores 1 to out[0].
 static const char *counting(kernel *k, uint32_t counter) {
