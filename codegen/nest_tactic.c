@@ -156,7 +156,7 @@ static knob_values first_guess(const enumeration *e) {
   v.streams = is_big(e);
   v.ahead = e->ir->levels ? 2 : 0;
   v.buffer = FT_NEST_SCRATCH;
-  v.parts = parts_of(e, 1);
+  v.parts = parts_of(e, 2);
   if (v.parts > 1) v.threads = e->threads;
   return v;
 }
@@ -208,7 +208,7 @@ static void offer_around(const enumeration *e, const char *compiler, knob_values
   const change changes[] = {
       {KNOB(unroll), v.unroll == 4 ? 2 : 4},
       {KNOB(ahead), v.ahead ? 0 : 1},
-      {KNOB(parts), parts_of(e, 4)},
+      {KNOB(parts), parts_of(e, 8)},
       {KNOB(buffer), FT_NEST_REREAD},
       {KNOB(buffer), FT_NEST_REGISTERS},
       {KNOB(buffer), FT_NEST_ONLINE},

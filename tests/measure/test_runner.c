@@ -199,6 +199,27 @@ Test(measure_runner, two_steps_share_an_intermediate_at_an_offset) {
   bench_close(&w);
 }
 
+Test(measure_runner, each_step_finds_its_workspace_as_it_left_it_and_zero_at_first) {
+  workbench w = bench_open();
+  ft_program *p = bench_program(&w, "scale", 0, 0);
+  ft_program_step steps[2];
+  const uint32_t arguments[] = {0, 1};
+  for (int i = 0; i < 2; i++) {
+    ft_module *m = bench_module(&w, "scale_in_last", 16, 2, 3, BENCH_ELEMENTS, 16, 1 + i);
+    m->workspace_bytes = 8;
+    steps[i] = (ft_program_step){m, 2, arguments};
+  }
+  ft_program both = *p;
+  both.step_count = 2;
+  both.step = steps;
+  for (int run = 0; run < 2; run++) {
+    ft_trial t = bench_trial(&w, &both);
+    cr_expect_eq(t.outcome, FT_OUTCOME_OK, "%s%s", t.error, t.worst);
+    cr_expect_gt(t.sample_count, 1);
+  }
+  bench_close(&w);
+}
+
 Test(measure_runner, buffers_of_no_bytes_run) {
   workbench w = bench_open();
   ft_module *m = bench_module(&w, "scale", 1, 1, 3, 0, 0, 0);
