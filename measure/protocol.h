@@ -11,14 +11,15 @@
 //   samples
 //            -> u32 ft_stop, u32 samples
 //   COMPARE  u32 max rounds, u64 limit_ns, u64 seed; samples on the board -> u32 rounds
-//   COPY     nothing -> u64 bytes per second
+//   COPY     u64 bytes (0: the default) -> for each ft_store_kind u64 best, u64 median:
+//            bytes per second
 //
 // The reply is DONE with that payload, or FAILED: u32 ft_outcome, u8 damaged, text.
 // |damaged|: a kernel wrote where it must not; the worker should be replaced.
 #ifndef FT_MEASURE_PROTOCOL_H
 #define FT_MEASURE_PROTOCOL_H
 
-#define FT_WORKER_VERSION 1
+#define FT_WORKER_VERSION 2
 
 #define FT_REQUEST_MAP(X) \
   X(HELLO, hello)         \

@@ -502,7 +502,8 @@ Test(codegen_space, offers_a_split_first_where_rows_are_fewer_than_threads) {
   static const struct {
     int64_t rows, columns;
     bool splits;
-  } cases[] = {{1, 1000000, true}, {2, 300000, true}, {4096, 1024, false}, {1, 500, false}};
+  } cases[] = {
+      {1, 1000000, true}, {2, 300000, true}, {4096, 1024, false}, {1, 500, false}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     sketch s = sketch_open();
     uint32_t x = input(&s, FT_F32, SHAPE(cases[i].rows, cases[i].columns));

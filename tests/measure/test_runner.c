@@ -548,12 +548,18 @@ Test(measure_runner, compare_names_the_program_it_died_in) {
   bench_close(&w);
 }
 
-Test(measure_runner, copying_has_a_ceiling) {
+Test(measure_runner, copying_has_a_ceiling_for_each_kind_of_store) {
   workbench w = bench_open_with((ft_runner_options){.flush_bytes = 4 << 20});
-  double rate = 0;
-  cr_assert_eq(ft_cpu_runner_copy_ceiling(w.runner, &rate, &w.error), FT_OK, "%s",
-               w.error.text);
-  cr_expect_gt(rate, 0);
+  static const uint64_t sizes[] = {0, 1, 1000, 1 << 20};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    ft_copy_rate rate[FT_STORES];
+    cr_assert_eq(ft_cpu_runner_copy_ceiling(w.runner, sizes[i], rate, &w.error), FT_OK,
+                 "%s", w.error.text);
+    for (int kind = 0; kind < FT_STORES; kind++) {
+      cr_expect_gt(rate[kind].median, 0);
+      cr_expect_geq(rate[kind].best, rate[kind].median);
+    }
+  }
   bench_still_works(&w);
   bench_close(&w);
 }
