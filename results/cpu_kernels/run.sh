@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tunes each model below REPEATS times, each in a store of its own, and exports every
 # interleaved end-to-end round; asks `doctor` after each how fast as many bytes are copied
-# with the stores that the plan uses. MODELS picks some of them. Writes
+# with the stores that the plan uses. MODELS picks some of them; WORK is a folder for the
+# stores, so that a run can be made in pieces: what is there is not tuned again. Writes
 # rows.csv, traffic.csv, environment.json and table.md into FT_RESULTS_OUT (default: this
 # folder); prints a JSON object last.
 set -euo pipefail
@@ -13,8 +14,9 @@ budget=${FUSETUNE_TIME:-20s}
 fusetune=$root/build/release/fusetune
 read -ra models <<<"${MODELS:-softmax_decomposed layer_norm_residual rms_norm bias_gelu_residual}"
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work=${WORK:-$(mktemp -d)}
+mkdir -p "$work"
+[ -n "${WORK:-}" ] || trap 'rm -rf "$work"' EXIT
 cd "$root"  # the plan names the model as it was given: examples/...
 stores=()
 
@@ -45,12 +47,17 @@ PY
 echo "model,bytes,stores,copy_bytes_per_s" >"$out/traffic.csv"
 for i in $(seq "$repeats"); do
   for model in "${models[@]}"; do
-    paths=(--store "$work/$model.$i.db" --cache "$work/cache")
-    "$fusetune" tune "examples/$model.onnx" --time "$budget" "${paths[@]}" --json >"$work/tuned.json"
-    "$fusetune" explain --graph "examples/$model.onnx" "${paths[@]}" --json >"$work/graph.json"
-    bytes=$(bytes_of)
-    "$fusetune" doctor --bytes "$bytes" "${paths[@]}" --json >"$work/doctor.json"
-    line_of_traffic "$model" "$bytes" >>"$out/traffic.csv"
+    line=$work/$model.$i.csv
+    if [ ! -s "$line" ]; then
+      rm -f "$work/$model.$i.db"
+      paths=(--store "$work/$model.$i.db" --cache "$work/cache")
+      "$fusetune" tune "examples/$model.onnx" --time "$budget" "${paths[@]}" --json >"$work/tuned.json"
+      "$fusetune" explain --graph "examples/$model.onnx" "${paths[@]}" --json >"$work/graph.json"
+      bytes=$(bytes_of)
+      "$fusetune" doctor --bytes "$bytes" "${paths[@]}" --json >"$work/doctor.json"
+      line_of_traffic "$model" "$bytes" >"$line"
+    fi
+    cat "$line" >>"$out/traffic.csv"
     stores+=("$model=$work/$model.$i.db")
   done
 done
