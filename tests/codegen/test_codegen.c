@@ -176,6 +176,11 @@ Test(codegen_check, refuses_what_cannot_work_before_it_is_built) {
       {"threads", 3, NULL, "3 threads"},    {"buffer", 4, NULL, "buffer"},
       {"buffer", 1, NULL, "buffer"},        {"non_temporal", 9, NULL, "non_temporal"},
       {"compiler", 0, "tcc", "tcc"},        {"compiler", 0, NULL, "compiler"},
+      {"split", 0, NULL, "split"},          {"split", 2, NULL, "split"},
+      {"split", -3, NULL, "split"},         {"split", 1 << 20, NULL, "split"},
+      {"unroll", 3, NULL, "unroll"},        {"unroll", 16, NULL, "unroll"},
+      {"unroll", 0, NULL, "unroll"},        {"prefetch", 65, NULL, "prefetch"},
+      {"prefetch", -1, NULL, "prefetch"},   {"prefetch", 2, NULL, "prefetch"},
       {"zeal", 1, NULL, "zeal is unknown"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
