@@ -27,7 +27,7 @@ typedef struct ft_cli_options {
   const char *model;
   bool json, verify, graph, recalibrate, help;
   const char *store, *cache;
-  uint64_t time_ns, seed;
+  uint64_t time_ns, seed, bytes;
   uint32_t trials, rounds, window, span, jobs;
   uint32_t dim_count;
   ft_dim_binding dim[FT_MAX_DIM_OPTIONS];

@@ -1,6 +1,6 @@
 #include "codegen/nest.h"
 
-enum { CACHE_LINE = 64, TILE = 64, MAX_ROW_NODES = 1024 };
+enum { CACHE_LINE = 64, TILE = 64, MAX_ROW_NODES = 512 };
 
 static uint64_t all_axes(const ft_group_ir *ir) {
   return ir->axis_count == 64 ? UINT64_MAX : ((uint64_t)1 << ir->axis_count) - 1;

@@ -21,7 +21,6 @@ typedef struct ft_nest_scope {
 // What is known of a node: its value, and the scope that holds it. 0: not computed.
 typedef struct ft_nest_known {
   ft_kir_id value, splat;
-  ft_kir_id unit, inverse;  // a / value is a * unit * inverse
   uint32_t depth, splat_depth;
 } ft_nest_known;
 

@@ -9,6 +9,10 @@ static const char *const knobs[] = {"block",    "buffer", "compiler", "non_tempo
 
 enum { SMALL_POINTS = 1 << 16, SPLIT_POINTS = 1 << 13, DEFAULT_CACHE_BYTES = 1 << 20 };
 
+// Elements of rows that are short enough to be fetched ahead, and of rows long enough to
+// have left the nearest cache when a pass comes back, so that fewer passes may win.
+enum { NEAR_ROW = 1 << 14, FAR_ROW = 1 << 12 };
+
 uint64_t ft_nest_all(const ft_group_ir *ir) {
   return ir->axis_count == 64 ? UINT64_MAX : ((uint64_t)1 << ir->axis_count) - 1;
 }
@@ -78,8 +82,8 @@ typedef struct enumeration {
   uint64_t vector_axes;
   const ft_target *target;
   ft_schedules *out;
-  int64_t points, threads, lanes;
-  bool is_across;  // reductions across the vectors
+  int64_t points, row, threads, lanes;  // |row|: elements that a reduction takes
+  bool is_across;                       // reductions across the vectors
 } enumeration;
 
 // Values of all knobs but the compiler.
@@ -98,6 +102,7 @@ static enumeration enumerate(const ft_group_ir *ir, uint64_t vector_axes,
                        .target = target,
                        .out = out,
                        .points = ft_group_ir_points(ir, ft_nest_all(ir)),
+                       .row = ft_group_ir_points(ir, ir->reduced),
                        .threads = target->threads ? target->threads : 1,
                        .lanes = clamp(target->vector_bytes / 4, 4, 16),
                        .is_across = ir->reduced && !(vector_axes & ir->reduced)};
@@ -154,9 +159,10 @@ static knob_values first_guess(const enumeration *e) {
     v.unroll = 1;
   }
   v.streams = is_big(e);
-  v.ahead = e->ir->levels ? 2 : 0;
+  // Rows that the nearest caches hold for a while.
+  v.ahead = e->ir->levels && e->row <= NEAR_ROW ? 2 : 0;
   v.buffer = FT_NEST_SCRATCH;
-  v.parts = parts_of(e, 1);
+  v.parts = parts_of(e, 2);
   if (v.parts > 1) v.threads = e->threads;
   return v;
 }
@@ -207,11 +213,11 @@ static void offer_around(const enumeration *e, const char *compiler, knob_values
   int64_t wide = e->is_across ? 2 * e->lanes : v.vector;
   const change changes[] = {
       {KNOB(unroll), v.unroll == 4 ? 2 : 4},
-      {KNOB(ahead), v.ahead ? 0 : 1},
-      {KNOB(parts), parts_of(e, 4)},
+      {KNOB(ahead), 0},
+      {KNOB(parts), parts_of(e, 8)},
       {KNOB(buffer), FT_NEST_REREAD},
       {KNOB(buffer), FT_NEST_REGISTERS},
-      {KNOB(buffer), FT_NEST_ONLINE},
+      {KNOB(buffer), e->row >= FAR_ROW ? FT_NEST_ONLINE : v.buffer},
       {KNOB(vector), wide},
       {KNOB(threads), e->points >= 4096 ? e->threads : 1},
       {KNOB(block), coarse},

@@ -1,7 +1,4 @@
 // Values of a nest: in which scope a node is computed, from what, and how it is stored.
-#include <math.h>
-#include <string.h>
-
 #include "codegen/nest_emit.h"
 
 // ---- scopes
@@ -86,74 +83,6 @@ void ft_nest_prefetch(ft_nest_emitter *e) {
   }
 }
 
-// ---- division by what does not change in the loop
-// --------------------------------------
-
-static ft_kir_id constant(ft_nest_emitter *e, ft_kir_block *at, double number) {
-  int64_t bits;
-  memcpy(&bits, &number, sizeof bits);
-  return ft_kir_element(e->kir, at, (ft_kir_type){FT_F32, 1}, bits);
-}
-
-static ft_kir_id chosen(ft_nest_emitter *e, ft_kir_block *at, ft_kir_id less,
-                        ft_kir_id than, ft_kir_id yes, ft_kir_id no) {
-  ft_kir_id is_less =
-      ft_kir_primitive(e->kir, at, FT_OP_LESS, FT_BOOL, (ft_kir_id[]){less, than}, 2);
-  return ft_kir_primitive(e->kir, at, FT_OP_WHERE, FT_F32,
-                          (ft_kir_id[]){is_less, yes, no}, 3);
-}
-
-// 1 / s may be infinite or lose digits where a / s does not. So a / s becomes
-// a * unit * (1 / (s * unit)): the unit is a power of two that brings a huge or tiny s
-// near 1, else 1. What then overflows, underflows or is NaN is so in a / s too.
-static void make_inverse(ft_nest_emitter *e, ft_nest_known *k, uint16_t lanes) {
-  ft_kir_block *at = e->scope[k->depth].block;
-  ft_kir_id size = ft_kir_primitive(e->kir, at, FT_OP_ABS, FT_F32, &k->value, 1);
-  ft_kir_id unit = chosen(e, at, size, constant(e, at, 0x1p-100), constant(e, at, 0x1p64),
-                          constant(e, at, 1));
-  unit = chosen(e, at, constant(e, at, 0x1p100), size, constant(e, at, 0x1p-64), unit);
-  ft_kir_id scaled =
-      ft_kir_primitive(e->kir, at, FT_OP_MUL, FT_F32, (ft_kir_id[]){k->value, unit}, 2);
-  ft_kir_id inverse = ft_kir_primitive(e->kir, at, FT_OP_RECIPROCAL, FT_F32, &scaled, 1);
-  k->unit = ft_kir_splat(e->kir, at, unit, lanes);
-  k->inverse = ft_kir_splat(e->kir, at, inverse, lanes);
-}
-
-// A constant of ordinary size needs no unit.
-static void invert_constant(ft_nest_emitter *e, ft_nest_known *k, const ft_node *n,
-                            uint16_t lanes) {
-  double number;
-  memcpy(&number, &n->bits, sizeof number);
-  bool is_ordinary = fabs(number) > 0x1p-100 && fabs(number) < 0x1p100;
-  if (!is_ordinary) {
-    make_inverse(e, k, lanes);
-    return;
-  }
-  ft_kir_block *at = e->scope[k->depth].block;
-  double inverse = 1 / (double)(float)number;
-  k->inverse = ft_kir_splat(e->kir, at, constant(e, at, inverse), lanes);
-}
-
-static bool divides_by_known(const ft_nest_emitter *e, const ft_node *n, uint16_t lanes,
-                             uint32_t depth) {
-  if (n->op != FT_OP_DIV || n->dtype != FT_F32 || lanes == 1) return false;
-  return !ft_nest_along_vector(e, e->ir->node[n->operand[1]].mask) &&
-         e->known[n->operand[1]].depth < depth;
-}
-
-static ft_kir_id emit_division(ft_nest_emitter *e, const ft_node *n, ft_kir_id a,
-                               ft_kir_block *at, uint16_t lanes) {
-  const ft_node *divisor = &e->ir->node[n->operand[1]];
-  ft_nest_known *k = &e->known[n->operand[1]];
-  if (!k->inverse && divisor->kind == FT_NODE_CONSTANT)
-    invert_constant(e, k, divisor, lanes);
-  else if (!k->inverse)
-    make_inverse(e, k, lanes);
-  if (k->unit)
-    a = ft_kir_primitive(e->kir, at, FT_OP_MUL, FT_F32, (ft_kir_id[]){a, k->unit}, 2);
-  return ft_kir_primitive(e->kir, at, FT_OP_MUL, FT_F32, (ft_kir_id[]){a, k->inverse}, 2);
-}
-
 // ---- nodes
 // -----------------------------------------------------------------------------
 
@@ -171,23 +100,13 @@ ft_kir_id ft_nest_emit(ft_nest_emitter *e, uint32_t node, uint16_t lanes) {
   return k->splat;
 }
 
-static void deepen(const ft_nest_emitter *e, uint32_t node, uint32_t *depth) {
-  if (e->known[node].depth > *depth) *depth = e->known[node].depth;
-}
-
 static ft_kir_id emit_compute(ft_nest_emitter *e, const ft_node *n, uint16_t lanes,
                               uint32_t *depth) {
   ft_kir_id operand[3] = {0};
-  operand[0] = ft_nest_emit(e, n->operand[0], lanes);
-  deepen(e, n->operand[0], depth);
-  if (n->op == FT_OP_DIV) {
-    emit(e, n->operand[1]);
-    if (divides_by_known(e, n, lanes, *depth))
-      return emit_division(e, n, operand[0], e->scope[*depth].block, lanes);
-  }
-  for (uint32_t i = 1; i < n->operand_count; i++) {
+  for (uint32_t i = 0; i < n->operand_count; i++) {
     operand[i] = ft_nest_emit(e, n->operand[i], lanes);
-    deepen(e, n->operand[i], depth);
+    uint32_t at = e->known[n->operand[i]].depth;
+    if (at > *depth) *depth = at;
   }
   return ft_kir_primitive(e->kir, e->scope[*depth].block, n->op, n->dtype, operand,
                           n->operand_count);

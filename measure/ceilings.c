@@ -198,7 +198,10 @@ static ft_status take_sample(ceilings *c, item *it, ft_error *error) {
   ft_pool *pool = c->timing->pool;
   turn t = turn_of(c, it);
   bool is_launch = it->threads > 0;
-  if (it->is_cold || is_launch) FT_TRY(ft_timing_flush(c->timing, error));
+  if (it->is_cold || is_launch) {
+    FT_TRY(ft_timing_flush_make(c->timing, error));
+    ft_timing_displace(c->timing);
+  }
   // Warm: twice for the caches (what one pass evicts, the next brings back).
   for (int pass = 0; pass < 2 && it->operands && !it->is_cold; pass++)
     ft_pool_each(pool, run_part, &t);

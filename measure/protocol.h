@@ -11,7 +11,8 @@
 //   samples
 //            -> u32 ft_stop, u32 samples
 //   COMPARE  u32 max rounds, u64 limit_ns, u64 seed; samples on the board -> u32 rounds
-//   COPY     nothing -> u64 bytes per second
+//   COPY     u64 bytes (0: the default) -> for each ft_store_kind u64 best, u64 median:
+//            bytes per second
 //   CEILINGS u64 limit_ns, u64 largest_bytes, u64 l2_bytes, u64 cache_bytes
 //            -> u32 n, n x (u32 kind, u64 bytes, u64 best, u64 median, u32 samples); best
 //            and median are the bits of a double

@@ -24,6 +24,7 @@
 #include "graph/program.h"
 #include "graph/target.h"
 #include "graph/trial.h"
+#include "measure/copy.h"
 
 typedef struct ft_cpu_runner ft_cpu_runner;
 
@@ -101,10 +102,10 @@ FT_MUST_CHECK ft_status ft_cpu_runner_compare(ft_cpu_runner *runner,
                                               ft_arena *arena, ft_compare_result *out,
                                               ft_error *error);
 
-// Copy bandwidth seen by this runner's pool with all threads, bytes (read + written)
-// per second, best of a few runs over a buffer of 4 x flush_bytes; takes under 1 s.
-FT_MUST_CHECK ft_status ft_cpu_runner_copy_ceiling(ft_cpu_runner *runner,
-                                                   double *out_bytes_per_s,
+// Copy bandwidth seen by this runner's pool with all threads, cold, with each kind of
+// store, over |bytes| read plus written (0: 4 x flush_bytes). Under 1 s by default.
+FT_MUST_CHECK ft_status ft_cpu_runner_copy_ceiling(ft_cpu_runner *runner, uint64_t bytes,
+                                                   ft_copy_rate out[FT_STORES],
                                                    ft_error *error);
 
 // What this machine gives at most, measured by the runner's pool: |out| has room for

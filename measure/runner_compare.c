@@ -66,23 +66,27 @@ ft_status ft_cpu_runner_compare(ft_cpu_runner *runner, const ft_program *const *
   return FT_OK;
 }
 
-ft_status ft_cpu_runner_copy_ceiling(ft_cpu_runner *runner, double *out_bytes_per_s,
-                                     ft_error *error) {
-  *out_bytes_per_s = 0.0;
+ft_status ft_cpu_runner_copy_ceiling(ft_cpu_runner *runner, uint64_t bytes,
+                                     ft_copy_rate out[FT_STORES], ft_error *error) {
+  memset(out, 0, FT_STORES * sizeof *out);
   FT_TRY(ft_runner_ready(runner, error));
   ft_arena *arena = ft_arena_create(runner->allocator);
   FT_OOM_IF(!arena, error);
   ft_strbuf request = ft_strbuf_init(arena);
+  ft_wire_put_u64(&request, bytes);
   ft_frame reply;
   ft_verdict verdict;
   ft_status status =
       ft_runner_ask(runner, FT_FRAME_COPY, &request, -1, ft_runner_until(copy_limit_ns),
                     arena, &reply, &verdict, error);
   ft_wire_reader in = ft_wire_read(reply.data, reply.bytes);
-  if (status == FT_OK && verdict.outcome == FT_OUTCOME_OK)
-    *out_bytes_per_s = (double)ft_wire_u64(&in);
+  for (int k = 0; k < FT_STORES && status == FT_OK && verdict.outcome == FT_OUTCOME_OK;
+       k++) {
+    out[k].best = ft_wire_u64(&in);
+    out[k].median = ft_wire_u64(&in);
+  }
   ft_arena_destroy(arena);
-  if (status == FT_OK && *out_bytes_per_s <= 0.0)
+  if (status == FT_OK && !out[FT_STORE_ORDINARY].best)
     FT_FAIL(error, FT_UNAVAILABLE, "the worker could not measure copying: %s",
             verdict.text);
   return status;

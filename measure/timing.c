@@ -21,7 +21,7 @@ void ft_timing_fini(ft_timing *timing) {
 }
 
 // Filled, so that it is made of real pages and not of one shared zero page.
-static ft_status make_flush_buffer(ft_timing *timing, ft_error *error) {
+ft_status ft_timing_flush_make(ft_timing *timing, ft_error *error) {
   if (timing->flush.base) return FT_OK;
   FT_TRY(ft_guarded_create(timing->flush_bytes, &timing->flush, error));
   memset(timing->flush.data, 1, timing->flush.bytes);
@@ -43,16 +43,6 @@ static void flush_part(const ft_timing *timing, uint32_t thread) {
   __asm__ volatile("" : : "r"(sum));
 }
 
-static void flush_only(void *ctx, uint32_t thread) {
-  flush_part(ctx, thread);
-}
-
-ft_status ft_timing_flush(ft_timing *timing, ft_error *error) {
-  FT_TRY(make_flush_buffer(timing, error));
-  ft_pool_each(timing->pool, flush_only, timing);
-  return FT_OK;
-}
-
 static void before_cold(void *ctx, uint32_t thread) {
   ft_timing *timing = ctx;
   flush_part(timing, thread);
@@ -65,6 +55,14 @@ static void before_warm(void *ctx, uint32_t thread) {
 
 static void after(void *ctx, uint32_t thread) {
   ft_noise_after(((ft_timing *)ctx)->noise, thread);
+}
+
+static void displace(void *ctx, uint32_t thread) {
+  flush_part(ctx, thread);
+}
+
+void ft_timing_displace(ft_timing *timing) {
+  ft_pool_each(timing->pool, displace, timing);
 }
 
 typedef struct series {
@@ -112,7 +110,7 @@ ft_status ft_timing_sample(ft_timing *timing, ft_job *job, const ft_sampling *sa
                            bool is_warm, ft_stop *out_stop, ft_step_failure *out_failure,
                            ft_error *error) {
   *out_failure = (ft_step_failure){0};
-  if (!is_warm) FT_TRY(make_flush_buffer(timing, error));
+  if (!is_warm) FT_TRY(ft_timing_flush_make(timing, error));
   ft_job_make_ready(job);
   series s = {timing, job, is_warm, out_failure};
   ft_sample_source source = {&s, take_sample, now};
@@ -159,7 +157,7 @@ ft_status ft_timing_compare(ft_timing *timing, ft_job *job, uint32_t max_rounds,
                             ft_step_failure *out_failure, ft_error *error) {
   *out_rounds = 0;
   *out_failure = (ft_step_failure){0};
-  FT_TRY(make_flush_buffer(timing, error));
+  FT_TRY(ft_timing_flush_make(timing, error));
   ft_job_make_ready(job);
   uint32_t programs = job->program_count;
   uint32_t *order = FT_NEW_ARRAY(job->arena, uint32_t, programs);

@@ -2,6 +2,7 @@
 #ifndef FT_MEASURE_TIMING_H
 #define FT_MEASURE_TIMING_H
 
+#include "measure/copy.h"
 #include "measure/job.h"
 #include "measure/noise.h"
 #include "measure/sampler.h"
@@ -40,11 +41,14 @@ FT_MUST_CHECK ft_status ft_timing_compare(ft_timing *timing, ft_job *job,
                                           uint32_t max_rounds, uint64_t limit_ns,
                                           uint64_t seed, uint32_t *out_rounds,
                                           ft_step_failure *out_failure, ft_error *error);
-// Displaces the caches as before a cold sample. OUT_OF_MEMORY: no room for the buffer.
-FT_MUST_CHECK ft_status ft_timing_flush(ft_timing *timing, ft_error *error);
-// Best of a few copies with all threads, ordinary and non-temporal stores: bytes read
-// plus written per second.
-FT_MUST_CHECK ft_status ft_timing_copy(ft_timing *timing, uint64_t *out_bytes_per_s,
-                                       ft_error *error);
+// Makes the buffer whose reading displaces the caches, if it is not there; displaces
+// them, as before a cold sample.
+FT_MUST_CHECK ft_status ft_timing_flush_make(ft_timing *timing, ft_error *error);
+void ft_timing_displace(ft_timing *timing);
+
+// Copies with all threads, cold, with each kind of store in turn; |bytes| are read plus
+// written, 0 for 4 x flush_bytes.
+FT_MUST_CHECK ft_status ft_timing_copy(ft_timing *timing, uint64_t bytes,
+                                       ft_copy_rate out[FT_STORES], ft_error *error);
 
 #endif

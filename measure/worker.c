@@ -296,12 +296,16 @@ static ft_status compare(worker *w, ft_wire_reader *in, ft_frame *frame, answer 
 
 static ft_status copy(worker *w, ft_wire_reader *in, ft_frame *frame, answer *out,
                       ft_error *error) {
-  (void)in;
   (void)frame;
-  uint64_t rate = 0;
+  ft_copy_rate rate[FT_STORES];
+  uint64_t bytes = ft_wire_u64(in);
+  if (!ft_wire_done(in)) FT_FAIL(error, FT_REFUSED, "a copy request without its size");
   ft_board_reset(w->board);
-  FT_TRY(ft_timing_copy(&w->timing, &rate, error));
-  ft_wire_put_u64(&out->payload, rate);
+  FT_TRY(ft_timing_copy(&w->timing, bytes, rate, error));
+  for (int kind = 0; kind < FT_STORES; kind++) {
+    ft_wire_put_u64(&out->payload, rate[kind].best);
+    ft_wire_put_u64(&out->payload, rate[kind].median);
+  }
   return FT_OK;
 }
 

@@ -269,7 +269,7 @@ Test(cli, doctor_shows_stored_ceilings_and_measures_anew_when_asked, .timeout = 
 }
 
 Test(cli, doctor_says_the_copy_rate_as_a_number, .timeout = 120) {
-  test_command c = fusetune("doctor", "--json", NULL, NULL);
+  test_command c = fusetune("doctor", "--json", "--bytes", "1000000");
   cr_assert_eq(c.exit_code, 0, "%s%s", c.out, c.err);
   json_t *o = json_loads(c.out, 0, NULL), *finding;
   size_t i, seen = 0;
@@ -279,6 +279,13 @@ Test(cli, doctor_says_the_copy_rate_as_a_number, .timeout = 120) {
         strcmp(json_string_value(json_object_get(finding, "name")), "worker") == 0;
     cr_assert_eq(rate != NULL, is_worker, "%s", c.out);
     if (is_worker) cr_assert_gt(json_real_value(rate), 0, "%s", c.out);
+    static const char *const kinds[] = {"copy_ordinary", "copy_streamed"};
+    for (int k = 0; k < 2 && is_worker; k++) {
+      json_t *both = json_object_get(finding, kinds[k]);
+      double median = json_real_value(json_object_get(both, "median"));
+      cr_assert_gt(median, 0, "%s", c.out);
+      cr_assert_leq(median, json_real_value(rate), "%s", c.out);
+    }
     seen += is_worker;
   }
   cr_assert_eq(seen, 1, "%s", c.out);

@@ -149,7 +149,7 @@ Test(codegen_space, is_small_and_passes_its_own_check) {
     ft_workload w = finish(&s);
     ft_schedule *list;
     uint32_t count = space(&f, &w, "row", &list);
-    cr_assert(count >= 1 && count <= 40, "%u", count);
+    cr_assert(count >= 1 && count <= 24, "%u", count);
     for (uint32_t i = 0; i < count; i++) {
       ft_candidate c = {&w, f.target, "row", list[i]};
       cr_assert_null(f.builder.check(f.builder.self, &c, f.arena));
@@ -176,6 +176,11 @@ Test(codegen_check, refuses_what_cannot_work_before_it_is_built) {
       {"threads", 3, NULL, "3 threads"},    {"buffer", 4, NULL, "buffer"},
       {"buffer", 1, NULL, "buffer"},        {"non_temporal", 9, NULL, "non_temporal"},
       {"compiler", 0, "tcc", "tcc"},        {"compiler", 0, NULL, "compiler"},
+      {"split", 0, NULL, "split"},          {"split", 2, NULL, "split"},
+      {"split", -3, NULL, "split"},         {"split", 1 << 20, NULL, "split"},
+      {"unroll", 3, NULL, "unroll"},        {"unroll", 16, NULL, "unroll"},
+      {"unroll", 0, NULL, "unroll"},        {"prefetch", 65, NULL, "prefetch"},
+      {"prefetch", -1, NULL, "prefetch"},   {"prefetch", 2, NULL, "prefetch"},
       {"zeal", 1, NULL, "zeal is unknown"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -495,4 +500,28 @@ Test(codegen_compilers, only_the_one_that_the_environment_names) {
   cr_assert(strstr(error.text, "/nonexistent/cc"));
   unsetenv("FUSETUNE_CC");
   ft_arena_destroy(arena);
+}
+
+Test(codegen_space, offers_a_split_first_where_rows_are_fewer_than_threads) {
+  fixture f = open_fixture();
+  static const struct {
+    int64_t rows, columns;
+    bool splits;
+  } cases[] = {
+      {1, 1000000, true}, {2, 300000, true}, {4096, 1024, false}, {1, 500, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    sketch s = sketch_open();
+    uint32_t x = input(&s, FT_F32, SHAPE(cases[i].rows, cases[i].columns));
+    output(&s, reduce(&s, FT_OP_REDUCE_SUM, x, 2));
+    ft_workload w = finish(&s);
+    ft_schedule *list;
+    uint32_t count = space(&f, &w, "row", &list), splits = 0;
+    for (uint32_t k = 0; k < count; k++)
+      splits += ft_schedule_get(&list[k], "split", 0) > 1;
+    cr_assert_eq(ft_schedule_get(&list[0], "split", 0) > 1, cases[i].splits, "%zu", i);
+    cr_assert_eq(splits > 0, cases[i].splits, "%zu", i);
+    cr_assert_leq(count, 24);
+    sketch_close(&s);
+  }
+  close_fixture(&f);
 }

@@ -239,6 +239,27 @@ Test(measure_runner, two_steps_share_an_intermediate_at_an_offset) {
   bench_close(&w);
 }
 
+Test(measure_runner, each_step_finds_its_workspace_as_it_left_it_and_zero_at_first) {
+  workbench w = bench_open();
+  ft_program *p = bench_program(&w, "scale", 0, 0);
+  ft_program_step steps[2];
+  const uint32_t arguments[] = {0, 1};
+  for (int i = 0; i < 2; i++) {
+    ft_module *m = bench_module(&w, "scale_in_last", 16, 2, 3, BENCH_ELEMENTS, 16, 1 + i);
+    m->workspace_bytes = 8;
+    steps[i] = (ft_program_step){m, 2, arguments};
+  }
+  ft_program both = *p;
+  both.step_count = 2;
+  both.step = steps;
+  for (int run = 0; run < 2; run++) {
+    ft_trial t = bench_trial(&w, &both);
+    cr_expect_eq(t.outcome, FT_OUTCOME_OK, "%s%s", t.error, t.worst);
+    cr_expect_gt(t.sample_count, 1);
+  }
+  bench_close(&w);
+}
+
 Test(measure_runner, buffers_of_no_bytes_run) {
   workbench w = bench_open();
   ft_module *m = bench_module(&w, "scale", 1, 1, 3, 0, 0, 0);
@@ -567,12 +588,18 @@ Test(measure_runner, compare_names_the_program_it_died_in) {
   bench_close(&w);
 }
 
-Test(measure_runner, copying_has_a_ceiling) {
+Test(measure_runner, copying_has_a_ceiling_for_each_kind_of_store) {
   workbench w = bench_open_with((ft_runner_options){.flush_bytes = 4 << 20});
-  double rate = 0;
-  cr_assert_eq(ft_cpu_runner_copy_ceiling(w.runner, &rate, &w.error), FT_OK, "%s",
-               w.error.text);
-  cr_expect_gt(rate, 0);
+  static const uint64_t sizes[] = {0, 1, 1000, 1 << 20};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    ft_copy_rate rate[FT_STORES];
+    cr_assert_eq(ft_cpu_runner_copy_ceiling(w.runner, sizes[i], rate, &w.error), FT_OK,
+                 "%s", w.error.text);
+    for (int kind = 0; kind < FT_STORES; kind++) {
+      cr_expect_gt(rate[kind].median, 0);
+      cr_expect_geq(rate[kind].best, rate[kind].median);
+    }
+  }
   bench_still_works(&w);
   bench_close(&w);
 }
