@@ -21,7 +21,7 @@
 //  4. Padding adds nothing, not even to infinite filters: where a convolution with
 //     padding made a NaN, the element is computed again, term by term.
 //  5. An element of a prologue is computed at most MOST_VISITS times, MOST_HEAVY_VISITS
-//     when it is expensive (contract.c).
+//     when it is expensive (contract_plan.c).
 #ifndef FT_CODEGEN_CONTRACT_H
 #define FT_CODEGEN_CONTRACT_H
 

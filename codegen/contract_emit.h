@@ -37,6 +37,7 @@ ft_kir_id ft_contract_offset(ft_contract_emitter *m, ft_kir_id a, int64_t n);
 ft_kir_id ft_contract_least(ft_contract_emitter *m, ft_kir_id a, int64_t n);
 ft_kir_stmt *ft_contract_open_loop(ft_contract_emitter *m, ft_kir_loop kind,
                                    ft_kir_id begin, ft_kir_id end, int64_t step);
+// Leaves the body of |loop|, or of a branch, and appends it.
 void ft_contract_close_loop(ft_contract_emitter *m, ft_kir_stmt *loop);
 
 // A vector from |at| on: it becomes the inner index of the emitter.

@@ -125,30 +125,44 @@ static ft_kir_id has_nan(ft_contract_emitter *m, ft_kir_id element) {
   return ft_contract_index(m, FT_KIR_ILESS, all, ft_contract_number(m, 1));
 }
 
-// Computes the vector of the tile at |at| again, one element after the other.
-static void compute_exactly(ft_contract_emitter *m, ft_kir_id element, ft_kir_id row,
-                            ft_kir_id column, ft_kir_id at) {
+// Computes the element of the tile at |at| again, term by term.
+static void compute_exactly(ft_contract_emitter *m, ft_kir_id row, ft_kir_id column,
+                            ft_kir_id at) {
+  ft_loop_emitter *e = m->e;
+  ft_contract_split point = ft_contract_point(m, column, m->c->n, m->c->segment);
+  const ft_place *place = ft_contract_c_place(m, ft_affine_of(&e->places, row), point);
+  if (place) ft_loop_anchor(e, m->c->anchor, &place, 1);
+  if (!place || e->kir->failed) return;
+  ft_kir_store(e->kir, ft_loop_here(e), m->tile,
+               ft_loop_recall(e, m->c->anchor->output, place), at, 1, FT_KIR_CACHED);
+}
+
+static ft_kir_stmt *open_branch(ft_contract_emitter *m, ft_kir_id condition) {
+  ft_kir_stmt *branch = ft_kir_if(m->e->kir, condition);
+  ft_loop_enter(m->e, &branch->body);
+  return branch;
+}
+
+// Those of |element|, the vector of the tile at |at|, that are NaN. Others stay as they
+// are, whatever lies beside them (invariant 1).
+static void mend(ft_contract_emitter *m, ft_kir_id element, ft_kir_id row,
+                 ft_kir_id column, ft_kir_id at) {
   ft_loop_emitter *e = m->e;
   uint16_t lanes = e->lanes;
-  ft_kir_stmt *branch = ft_kir_if(e->kir, has_nan(m, element));
-  ft_loop_enter(e, &branch->body);
+  ft_kir_stmt *vector = open_branch(m, has_nan(m, element));
   ft_kir_stmt *loop = ft_contract_open_loop(m, FT_KIR_SERIAL, ft_contract_number(m, 0),
                                             ft_contract_number(m, lanes), 1);
   e->lanes = 1;
-  ft_kir_id point =
-      ft_loop_named(e, ft_contract_index(m, FT_KIR_IADD, column, loop->value));
-  const ft_place *place =
-      ft_contract_c_place(m, ft_affine_of(&e->places, row),
-                          ft_contract_point(m, point, m->c->n, m->c->segment));
-  if (place) ft_loop_anchor(e, m->c->anchor, &place, 1);
-  if (!e->kir->failed)
-    ft_kir_store(e->kir, ft_loop_here(e), m->tile,
-                 ft_loop_recall(e, m->c->anchor->output, place),
-                 ft_contract_index(m, FT_KIR_IADD, at, loop->value), 1, FT_KIR_CACHED);
-  e->lanes = lanes;
+  ft_kir_id here = ft_loop_named(e, ft_contract_index(m, FT_KIR_IADD, at, loop->value));
+  ft_kir_id one = ft_kir_load(e->kir, ft_loop_here(e), m->tile, 1, here, 1);
+  ft_kir_stmt *single = open_branch(m, has_nan(m, one));
+  compute_exactly(
+      m, row, ft_loop_named(e, ft_contract_index(m, FT_KIR_IADD, column, loop->value)),
+      here);
+  ft_contract_close_loop(m, single);
   ft_contract_close_loop(m, loop);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), branch);
+  ft_contract_close_loop(m, vector);
+  e->lanes = lanes;
 }
 
 // ---- the tile -------------------------------------------------------------------------
@@ -160,7 +174,7 @@ static void finish_at(ft_contract_emitter *m, ft_kir_id row, ft_kir_id column,
   e->lanes = (uint16_t)m->c->choice.vector;
   ft_kir_id element = ft_kir_load(e->kir, here, m->tile, e->lanes, at, 1);
   if (m->c->has_padding) {
-    compute_exactly(m, element, row, column, at);
+    mend(m, element, row, column, at);
     element = ft_kir_load(e->kir, here, m->tile, e->lanes, at, 1);
   }
   ft_contract_split split = ft_contract_vector(m, column, m->c->n, m->c->segment);

@@ -132,28 +132,41 @@ typedef struct pattern {
   int64_t rows, vectors;
 } pattern;
 
-// Blocks for |p|: as large as |mc|, |nc|, |kc|, but at least two a thread.
+// Whether |blocks| keep all threads busy to the end, or nearly.
+static bool is_balanced(const offering *o, int64_t blocks) {
+  int64_t rounds = parts(blocks, o->threads);
+  return rounds >= 2 && (double)(rounds * o->threads) <= 1.12 * (double)blocks;
+}
+
+// Smaller blocks until the threads have equal shares.
+static void share(const offering *o, ft_contract_choice *c) {
+  const ft_contract *q = &o->problem;
+  int64_t rows = o->must_b ? o->least.mc : 1, columns = o->must_a ? o->least.nc : 1;
+  c->mc = smaller(larger(larger(c->mc, c->mr), rows), q->m);
+  c->nc = smaller(larger(larger(c->nc, c->nr), columns), q->n);
+  while (!is_balanced(o, q->batches * parts(q->m, c->mc) * parts(q->n, c->nc))) {
+    int64_t narrow = parts(c->nc, 2), low = parts(c->mc, 2);
+    if (narrow >= larger(c->nr, columns) && c->nc > c->nr)
+      c->nc = narrow;
+    else if (low >= larger(2 * c->mr, rows))
+      c->mc = low;
+    else
+      return;
+  }
+}
+
+// Blocks for |p|: as large as |mc|, |nc|, |kc|, when the threads can share them.
 static ft_contract_choice blocks_of(const offering *o, pattern p, int64_t mc, int64_t nc,
                                     int64_t kc) {
   const ft_contract *q = &o->problem;
   ft_contract_choice c = {.vector = (uint32_t)o->lanes, .packs_b = true};
   c.mr = smaller(p.rows, q->m);
   c.nr = smaller(p.vectors, q->n / o->lanes) * o->lanes;
-  int64_t rows = o->must_b ? o->least.mc : 1, columns = o->must_a ? o->least.nc : 1;
-  c.mc = smaller(larger(larger(mc, c.mr), rows), q->m);
-  c.nc = smaller(larger(larger(nc, c.nr), columns), q->n);
+  c.mc = mc;
+  c.nc = nc;
   c.kc = larger(smaller(kc, q->k), 1);
   c.packs_a = o->must_a;
-  int64_t want = 2 * o->threads;
-  while (q->batches * parts(q->m, c.mc) * parts(q->n, c.nc) < want) {
-    int64_t narrow = parts(c.nc, 2), low = parts(c.mc, 2);
-    if (narrow >= larger(2 * c.nr, columns))
-      c.nc = narrow;
-    else if (low >= larger(2 * c.mr, rows))
-      c.mc = low;
-    else
-      break;
-  }
+  share(o, &c);
   return c;
 }
 
@@ -178,29 +191,30 @@ static void order_patterns(const offering *o, pattern out[3]) {
   }
 }
 
+// The usual blocks come first; what differs from them follows, by how often it won.
 static void offer_blocks(const offering *o) {
   pattern p[3];
   order_patterns(o, p);
+  const ft_contract *q = &o->problem;
   int64_t nr = p[0].vectors * o->lanes;
   ft_contract_choice first = blocks_of(o, p[0], 256, 4 * nr, 256), c = first;
   offer(o, &first);
+  c = blocks_of(o, p[0], 128, 2 * nr, 512);
+  offer(o, &c);
+  c = first;
   c.packs_b = o->must_b;
   offer(o, &c);
   c = blocks_of(o, p[1], 256, 4 * nr, 256);
   offer(o, &c);
   c = blocks_of(o, p[0], 256, 4 * nr, 768);
   offer(o, &c);
-  c = blocks_of(o, p[0], 512, 8 * nr, 256);
-  offer(o, &c);
   c = first;
-  c.packs_a = true;
-  offer(o, &c);
-  c = blocks_of(o, p[1], 512, 8 * nr, 256);
-  c.packs_a = true;
+  c.mc = larger(c.mc, parts(q->m, o->threads));  // packs B as rarely as possible
   offer(o, &c);
   c = blocks_of(o, p[2], 256, 4 * nr, 256);
   offer(o, &c);
-  c = blocks_of(o, p[0], 128, 2 * nr, 512);
+  c = blocks_of(o, p[1], 512, 8 * nr, 256);
+  c.packs_a = true;
   offer(o, &c);
 }
 
@@ -217,6 +231,9 @@ static void offer_stream(const offering *o) {
     c.packs_a = o->must_a;
     offer(o, &c);
   }
+  ft_contract_choice c = blocks_of(o, (pattern){8, 3}, 8, 12 * o->lanes, 256);
+  c.packs_b = false;
+  offer(o, &c);
 }
 
 static bool prepare(offering *o) {
@@ -233,8 +250,10 @@ static void offer_all(offering *o) {
   int64_t widest = larger(o->target->vector_bytes / 4, 4);
   for (o->lanes = widest; o->lanes >= 1 && !o->out->count; o->lanes /= 2) {
     if (o->lanes > p->n) continue;
-    if (p->m <= SKINNY && !o->must_b) offer_stream(o);
-    offer_blocks(o);
+    if (p->m <= SKINNY && !o->must_b)
+      offer_stream(o);
+    else
+      offer_blocks(o);
   }
 }
 
