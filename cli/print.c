@@ -86,9 +86,11 @@ static void print_refusal(const ft_graph *graph, const ft_refusal_record *r) {
     return;  // the store is not above suspicion
   const ft_primitive *p = &graph->primitive[r->producer],
                      *c = &graph->primitive[r->consumer];
-  printf("  %u %s '%s' -> %u %s '%s': %s: %s\n", r->producer, ft_op_describe(p->op)->name,
+  printf("  %u %s '%s' -> %u %s '%s': ", r->producer, ft_op_describe(p->op)->name,
          graph->operator_[p->op_index].name, r->consumer, ft_op_describe(c->op)->name,
-         graph->operator_[c->op_index].name, r->rule, r->detail);
+         graph->operator_[c->op_index].name);
+  bool says_rule = strncmp(r->detail, r->rule, strlen(r->rule)) == 0;
+  printf("%s%s%s\n", says_rule ? "" : r->rule, says_rule ? "" : ": ", r->detail);
 }
 
 void ft_cli_print_refusals(const ft_answer *answer) {
