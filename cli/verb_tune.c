@@ -24,9 +24,9 @@ static int tune(ft_cli_context *c) {
 
 int ft_verb_tune(int argc, char **argv) {
   ft_cli_context c = {0};
-  int code =
-      ft_cli_parse("tune", "dim input time trials window span seed jobs store cache json",
-                   true, argc, argv, &c.options);
+  int code = ft_cli_parse(
+      "tune", "dim input time trials window span seed jobs threads store cache json",
+      true, argc, argv, &c.options);
   if (code >= 0) return code;
   code = ft_cli_open(&c);
   if (code < 0) code = tune(&c);

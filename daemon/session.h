@@ -26,6 +26,7 @@ typedef struct ft_session_options {
   const char *const *worker_argv;  // NULL: this executable's hidden verb
   bool test_tactics;
   uint32_t jobs;             // compiler processes; 0: cores
+  uint32_t threads;          // of the pool, part of the target; 0: all allowed cpus
   const volatile int *stop;  // non-zero: save and leave with FT_INTERRUPTED
 } ft_session_options;
 
@@ -42,6 +43,7 @@ typedef struct ft_session {
 } ft_session;
 
 // Probes the target "cpu", opens the store, starts nothing yet. Close in any case.
+// INVALID_ARGUMENT: more threads than cpus this process may use.
 FT_MUST_CHECK ft_status ft_session_open(const ft_session_options *options,
                                         ft_session *out, ft_error *error);
 void ft_session_close(ft_session *session);
