@@ -54,7 +54,10 @@ static ft_status open_rooms(ft_session *s, const ft_session_options *options,
                                 .test_tactics = options->test_tactics};
   FT_TRY(ft_codegen_create(&codegen, &s->target, heap, &s->codegen, error));
   s->builder = ft_codegen_builder(s->codegen);
-  ft_runner_options runner = {.worker_argv = options->worker_argv, .stop = options->stop};
+  s->check_limit_ns = options->check_limit_ns ? options->check_limit_ns : 10000000000u;
+  ft_runner_options runner = {.worker_argv = options->worker_argv,
+                              .check_limit_ns = s->check_limit_ns,
+                              .stop = options->stop};
   return ft_cpu_runner_create(&runner, &s->target, heap, &s->runner, error);
 }
 

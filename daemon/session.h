@@ -27,6 +27,7 @@ typedef struct ft_session_options {
   bool test_tactics;
   uint32_t jobs;             // compiler processes; 0: cores
   uint32_t threads;          // of the pool, part of the target; 0: all allowed cpus
+  uint64_t check_limit_ns;   // wall limit of one checked run of a kernel; 0: 10 s
   const volatile int *stop;  // non-zero: save and leave with FT_INTERRUPTED
 } ft_session_options;
 
@@ -39,6 +40,7 @@ typedef struct ft_session {
   ft_builder builder;
   ft_cpu_runner *runner;
   const char *store_path, *cache_folder;
+  uint64_t check_limit_ns;
   const volatile int *stop;
 } ft_session;
 

@@ -15,10 +15,10 @@
 typedef struct ft_store ft_store;
 
 // Creates the file (0600) and its folder when missing; PATH.lock beside it is held while
-// opening. Rows left pending by a dead owner become interrupted; a candidate that was
-// running at two deaths in a row is quarantined. CORRUPT names the first problem; another
-// version is REFUSED ("store.db has version 7, this fusetune knows 1: use a newer
-// fusetune"), another program's database too; a read-only file is IO.
+// opening. Rows left pending by a dead owner become interrupted: a kill of the tuner says
+// nothing about the candidate that ran, so nobody is blamed. CORRUPT names the first
+// problem; another version is REFUSED ("store.db has version 7, this fusetune knows 1:
+// use a newer fusetune"), another program's database too; a read-only file is IO.
 FT_MUST_CHECK ft_status ft_store_open(const char *path, const ft_allocator *allocator,
                                       ft_store **out, ft_error *error);
 void ft_store_close(ft_store *store);  // NULL is fine
@@ -54,8 +54,11 @@ FT_MUST_CHECK ft_status ft_store_run_end(ft_store *store, int64_t run_id,
 // What the store knows of a candidate on this target.
 typedef struct ft_known_trial {
   bool is_known;        // do not run it again: it ended by itself (ok, beaten, or a
-                        // blaming outcome, of any mode), or it is quarantined
+                        // blaming outcome, of any mode), or it is quarantined. A timeout
+                        // is believed only the second time
   bool is_quarantined;  // the reason is trial.error; trial.outcome is never OK
+  int64_t timeout_run;  // the run of its last timeout: not in that one, and in another
+                        // with more time; 0: it had none
   int64_t trial_id;     // 0: never ended here; trial.outcome is PENDING
   ft_trial trial;  // the OK one with the most generous limit (of equals the latest), else
                    // the last; strings and samples in |arena|
@@ -70,10 +73,11 @@ FT_MUST_CHECK ft_status ft_store_trial_begin(ft_store *store, int64_t run_id,
                                              uint64_t limit_ns, int64_t *out_trial_id,
                                              ft_error *error);
 // Records how it ended, the build (module may be NULL), all samples; updates `best`.
-// crash, timeout, wrong_result and launch_error quarantine the candidate at once: it
-// leaves `best`, and plans that use it are no longer served. INTERRUPTED (a stop on
-// purpose) counts nothing. predicted_ns, roofline_ns < 0: none. INVALID_ARGUMENT: not
-// pending; OK with median 0; NaN or infinity; times out of order.
+// crash, wrong_result and launch_error quarantine the candidate at once: it leaves
+// `best`, and plans that use it are no longer served. A timeout may be a starved
+// machine's fault: it takes two, of two runs. INTERRUPTED counts nothing. predicted_ns,
+// roofline_ns < 0: none. INVALID_ARGUMENT: not pending; OK with median 0; NaN or
+// infinity; times out of order.
 FT_MUST_CHECK ft_status ft_store_trial_end(ft_store *store, int64_t trial_id,
                                            const ft_trial *trial, const ft_module *module,
                                            double predicted_ns, double roofline_ns,

@@ -23,7 +23,7 @@ struct ft_store {
 FT_MUST_CHECK ft_status ft_store_connect(ft_store *store, ft_error *error);
 // CORRUPT when the file's pages are not in order; keeps |store->scratch|.
 FT_MUST_CHECK ft_status ft_store_quick_check(ft_store *store, ft_error *error);
-// Pending rows of dead owners become interrupted, each with one strike.
+// Pending rows of dead owners become interrupted.
 FT_MUST_CHECK ft_status ft_store_recover(ft_store *store, ft_error *error);
 
 // Inside a transaction: adds |strikes| for |reason|. At FT_QUARANTINE_STRIKES the
