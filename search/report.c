@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "search/kbest.h"
 #include "search/refusal.h"
 #include "search/run.h"
 
@@ -60,24 +61,23 @@ static ft_status list_division(ft_run *run, const ft_division *division, listing
   return FT_OK;
 }
 
-static ft_status report_partition(ft_run *run, uint32_t strategy,
+static ft_status report_partition(ft_run *run, const char *strategy,
+                                  const ft_division *division, ft_path_cost cost,
                                   ft_searched_partition *out, ft_error *error) {
-  const ft_contender *contender = &run->contender[strategy];
-  uint32_t count = contender->best.count;
+  uint32_t count = division->count;
   listing list;
-  FT_TRY(list_division(run, &contender->best, &list, error));
-  *out = (ft_searched_partition){.strategy = ft_strategies[strategy].name,
-                                 .is_complete = contender->cost.missing == 0,
-                                 .additive_ns = INFINITY};
+  FT_TRY(list_division(run, division, &list, error));
+  *out = (ft_searched_partition){
+      .strategy = strategy, .is_complete = cost.missing == 0, .additive_ns = INFINITY};
   ft_status status = ft_partition_make(run->graph, list.group, count, run->result,
                                        &out->partition, error);
   if (status == FT_INVALID_ARGUMENT && error) error->code = status = FT_INTERNAL;
   if (status != FT_OK)
     return ft_error_prefix(error, "strategy %s", out->strategy), status;
-  if (out->is_complete) out->additive_ns = contender->cost.ns;
+  if (out->is_complete) out->additive_ns = cost.ns;
   uint32_t *unique = FT_NEW_ARRAY(run->result, uint32_t, count);
   ft_workload *workload = FT_NEW_ARRAY(run->result, ft_workload, count);
-  out->note = ft_arena_strdup(run->result, contender->best.note);
+  out->note = ft_arena_strdup(run->result, division->note);
   FT_OOM_IF(!unique || !workload || !out->note, error);
   for (uint32_t i = 0; i < count; i++) {
     uint32_t from = list.at[out->partition.group[i].primitive[0]];
@@ -86,6 +86,41 @@ static ft_status report_partition(ft_run *run, uint32_t strategy,
   }
   out->unique = unique;
   out->workload = workload;
+  return FT_OK;
+}
+
+// ---- the runners-up ------------------------------------------------------------
+
+static bool is_contender(const ft_run *run, const ft_path *path) {
+  uint64_t key = ft_division_key(path->set, path->set_count);
+  for (uint32_t i = 0; i < FT_STRATEGY_COUNT; i++) {
+    const ft_division *best = &run->contender[i].best;
+    if (ft_strategies[i].is_tuned && ft_division_key(best->set, best->count) == key)
+      return true;
+  }
+  return false;
+}
+
+static ft_status report_alternatives(ft_run *run, ft_search_result *out,
+                                     ft_error *error) {
+  const ft_catalog *catalog = &run->catalog;
+  ft_path path[FT_ALTERNATIVES + FT_STRATEGY_COUNT];
+  uint32_t count;
+  double *cost_ns = FT_NEW_ARRAY(run->work, double, catalog->group_count);
+  out->alternative = FT_NEW_ARRAY(run->result, ft_searched_partition, FT_ALTERNATIVES);
+  FT_OOM_IF(!cost_ns || !out->alternative, error);
+  for (size_t i = 0; i < catalog->group_count; i++)
+    cost_ns[i] = catalog->group[i].cost_ns;
+  ft_priced_lattice priced = {&run->lattice, run->land.group_of_set, cost_ns};
+  FT_TRY(ft_kbest_solve(&priced, FT_ALTERNATIVES + FT_STRATEGY_COUNT, run->work, path,
+                        &count, error));
+  for (uint32_t i = 0; i < count && out->alternative_count < FT_ALTERNATIVES; i++) {
+    if (path[i].cost.missing || is_contender(run, &path[i])) continue;
+    ft_division division = {path[i].set_count, path[i].set, ""};
+    FT_TRY(report_partition(run, ft_strategies[FT_STRATEGY_ideals].name, &division,
+                            path[i].cost, &out->alternative[out->alternative_count++],
+                            error));
+  }
   return FT_OK;
 }
 
@@ -138,7 +173,9 @@ ft_status ft_run_report(ft_run *run, ft_search_result *out, ft_error *error) {
   out->partition = FT_NEW_ARRAY(run->result, ft_searched_partition, FT_STRATEGY_COUNT);
   FT_OOM_IF(!out->partition, error);
   for (uint32_t i = 0; i < FT_STRATEGY_COUNT; i++)
-    FT_TRY(report_partition(run, i, &out->partition[i], error));
+    FT_TRY(report_partition(run, ft_strategies[i].name, &run->contender[i].best,
+                            run->contender[i].cost, &out->partition[i], error));
+  FT_TRY(report_alternatives(run, out, error));
   FT_TRY(report_bound(run, out, error));
   // Last: it may judge sets that are not in the result.
   return ft_refusals_explain(&run->land, best, run->result, &out->refusal,

@@ -61,6 +61,8 @@ typedef struct ft_searched_partition {
   const char *note;  // what people should know: an operator cut in two; "" else
 } ft_searched_partition;
 
+enum { FT_ALTERNATIVES = 8 };
+
 // Why two neighbours do not share a kernel in the "ideals" partition. Rules: the first
 // words of the builder's reason, or
 //   window, span  they would be too many, or too far apart
@@ -78,6 +80,11 @@ typedef struct ft_search_result {
   ft_searched_group *group;
   uint32_t partition_count;  // one per line of strategies.def
   ft_searched_partition *partition;
+  // The next best after the "ideals" partition, best first: at most FT_ALTERNATIVES, each
+  // complete, no two equal up to the order of their groups, none equal to a partition of
+  // a tuned strategy (ideals, unfused, horizontal-vertical). strategy: "ideals".
+  uint32_t alternative_count;
+  ft_searched_partition *alternative;
   uint32_t refusal_count;
   const ft_refusal *refusal;
   double bound_ns, gap;  // of the "ideals" partition; see docs/glossary.md

@@ -18,6 +18,42 @@ static double additive(const ft_search_result *r, const char *strategy) {
   return p->additive_ns;
 }
 
+static bool is_same_partition(const ft_partition *a, const ft_partition *b) {
+  if (a->group_count != b->group_count) return false;
+  // Both are in the one order that ft_partition_make gives.
+  for (uint32_t i = 0; i < a->group_count; i++) {
+    if (a->group[i].primitive_count != b->group[i].primitive_count) return false;
+    uint64_t in_a = 0, in_b = 0;  // the tests that list partitions stay below 64
+    for (uint32_t k = 0; k < a->group[i].primitive_count; k++) {
+      in_a |= 1ull << (a->group[i].primitive[k] & 63);
+      in_b |= 1ull << (b->group[i].primitive[k] & 63);
+    }
+    if (in_a != in_b) return false;
+  }
+  return true;
+}
+
+static void check_alternatives(const ft_graph *graph, const ft_search_result *r) {
+  double before = additive(r, "ideals");
+  cr_assert_leq(r->alternative_count, FT_ALTERNATIVES);
+  for (uint32_t i = 0; i < r->alternative_count; i++) {
+    const ft_searched_partition *p = &r->alternative[i];
+    MUST(ft_partition_check(&p->partition, &must_error));
+    cr_assert(p->is_complete && isfinite(p->additive_ns));
+    cr_assert_geq(p->additive_ns, before);
+    before = p->additive_ns;
+    uint32_t primitives = 0;
+    for (uint32_t k = 0; k < p->partition.group_count; k++)
+      primitives += p->partition.group[k].primitive_count;
+    cr_assert_eq(primitives, graph->primitive_count);
+    for (uint32_t s = 0; s < r->partition_count; s++)
+      if (ft_strategies[s].is_tuned)
+        cr_assert_not(is_same_partition(&p->partition, &r->partition[s].partition));
+    for (uint32_t k = 0; k < i; k++)
+      cr_assert_not(is_same_partition(&p->partition, &r->alternative[k].partition));
+  }
+}
+
 // What every result must hold, whatever the graph.
 static void check_result(const ft_graph *graph, const ft_search_result *r) {
   cr_assert_eq(r->partition_count, FT_STRATEGY_COUNT);
@@ -38,6 +74,7 @@ static void check_result(const ft_graph *graph, const ft_search_result *r) {
     cr_assert_eq(p->additive_ns, sum, "%s", p->strategy);
     cr_assert_leq(additive(r, "ideals"), p->additive_ns, "%s", p->strategy);
   }
+  check_alternatives(graph, r);
   cr_assert(r->gap >= 0 && r->gap <= 1);
   cr_assert_leq(r->bound_ns, additive(r, "ideals"));
   for (uint32_t i = 0; i < r->group_count; i++) {
@@ -140,6 +177,16 @@ Test(search_search, says_when_a_larger_window_might_do_better) {
   options.window = 20;
   search_ok(&f, graph, &options, arena, &r);
   cr_assert_not(r.window_saturated);
+}
+
+Test(search_search, lists_the_runners_up_best_first) {
+  const ft_graph *graph = chain(arena, 5);
+  fake f = {.seed = 4};
+  ft_search_result r;
+  search_ok(&f, graph, &DEFAULTS, arena, &r);
+  check_result(graph, &r);
+  cr_assert_eq(r.alternative_count, FT_ALTERNATIVES, "16 partitions, 3 of them shown");
+  cr_assert_str_eq(r.alternative[0].strategy, "ideals");
 }
 
 // ---- unusual graphs ------------------------------------------------------------
