@@ -25,7 +25,7 @@ typedef struct ft_cli_options {
   bool json, verify, graph, help;
   const char *store, *cache;
   uint64_t time_ns, seed;
-  uint32_t trials, window, span, jobs, threads, top;
+  uint32_t trials, window, span, jobs, threads, top, rounds;
   uint32_t dim_count;
   ft_dim_binding dim[FT_MAX_DIM_OPTIONS];
   uint32_t input_count;

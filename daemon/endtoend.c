@@ -9,6 +9,8 @@
 #include "measure/check.h"
 #include "measure/statistics.h"
 
+enum { DECIDING_ROUNDS = 60 };
+
 // ---- partitions become plans ------------------------------------------------------
 
 static ft_status fill_groups(ft_plan *plan, const ft_searched_partition *partition,
@@ -238,8 +240,8 @@ static ft_status column_time(const ft_compare_result *r, uint32_t column, ft_are
 }
 
 static ft_status compare_distinct(ft_session *s, const ft_contender *contender,
-                                  uint64_t limit_ns, uint64_t seed, ft_arena *arena,
-                                  ft_decision *out, ft_error *error) {
+                                  uint32_t max_rounds, uint64_t limit_ns, uint64_t seed,
+                                  ft_arena *arena, ft_decision *out, ft_error *error) {
   const ft_program *program[FT_PLAN_KINDS];
   for (int kind = 0; kind < FT_PLAN_KINDS; kind++)
     if (contender[kind].is_present && contender[kind].same_as == (ft_plan_kind)kind) {
@@ -249,8 +251,8 @@ static ft_status compare_distinct(ft_session *s, const ft_contender *contender,
   if (out->distinct == 0)
     FT_FAIL(error, FT_INTERNAL, "no plan ran correctly; tuned: %s; unfused: %s",
             contender[FT_PLAN_TUNED].absence, contender[FT_PLAN_UNFUSED].absence);
-  FT_TRY(ft_cpu_runner_compare(s->runner, program, out->distinct, 60, limit_ns, seed,
-                               arena, &out->comparison, error));
+  FT_TRY(ft_cpu_runner_compare(s->runner, program, out->distinct, max_rounds, limit_ns,
+                               seed, arena, &out->comparison, error));
   if (out->comparison.outcome != FT_OUTCOME_OK)
     FT_FAIL(error, FT_INTERNAL, "the %s plan ended as %s in the comparison",
             program[out->comparison.culprit]->name,
@@ -258,20 +260,29 @@ static ft_status compare_distinct(ft_session *s, const ft_contender *contender,
   return FT_OK;
 }
 
-ft_status ft_contenders_decide(ft_session *s, const ft_contender contender[FT_PLAN_KINDS],
-                               uint64_t limit_ns, uint64_t seed, ft_arena *arena,
-                               ft_decision *out, ft_error *error) {
+ft_status ft_contenders_compare(ft_session *s,
+                                const ft_contender contender[FT_PLAN_KINDS],
+                                uint32_t max_rounds, uint64_t limit_ns, uint64_t seed,
+                                ft_arena *arena, ft_decision *out, ft_error *error) {
   memset(out, 0, sizeof *out);
-  FT_TRY(compare_distinct(s, contender, limit_ns, seed, arena, out, error));
-  uint64_t *sample[FT_PLAN_KINDS] = {0};
+  FT_TRY(compare_distinct(s, contender, max_rounds, limit_ns, seed, arena, out, error));
   for (uint32_t i = 0; i < out->distinct; i++)
-    FT_TRY(column_time(&out->comparison, i, arena, &sample[out->column[i]],
+    FT_TRY(column_time(&out->comparison, i, arena, &out->sample[out->column[i]],
                        &out->time[out->column[i]], error));
   for (int kind = 0; kind < FT_PLAN_KINDS; kind++)
     if (contender[kind].is_present) {
       out->time[kind] = out->time[contender[kind].same_as];
-      sample[kind] = sample[contender[kind].same_as];
+      out->sample[kind] = out->sample[contender[kind].same_as];
     }
+  return FT_OK;
+}
+
+ft_status ft_contenders_decide(ft_session *s, const ft_contender contender[FT_PLAN_KINDS],
+                               uint64_t limit_ns, uint64_t seed, ft_arena *arena,
+                               ft_decision *out, ft_error *error) {
+  uint64_t *const *sample = out->sample;
+  FT_TRY(ft_contenders_compare(s, contender, DECIDING_ROUNDS, limit_ns, seed, arena, out,
+                               error));
   ft_plan_kind best = out->column[0];
   for (uint32_t i = 1; i < out->distinct; i++)
     if (out->time[out->column[i]].median_ns < out->time[best].median_ns)

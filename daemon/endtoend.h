@@ -49,7 +49,16 @@ typedef struct ft_decision {
   ft_compare_result comparison;  // of the distinct contenders, in order of kind
   uint32_t distinct;
   ft_plan_kind column[FT_PLAN_KINDS];  // which contender each column of comparison is
+  uint64_t *sample[FT_PLAN_KINDS];     // [comparison.rounds]; NULL: not run
 } ft_decision;
+
+// Interleaved rounds, at most |max_rounds| and |limit_ns|; fills all of *out but |served|
+// and |sign_p|.
+FT_MUST_CHECK ft_status ft_contenders_compare(ft_session *session,
+                                              const ft_contender contender[FT_PLAN_KINDS],
+                                              uint32_t max_rounds, uint64_t limit_ns,
+                                              uint64_t seed, ft_arena *arena,
+                                              ft_decision *out, ft_error *error);
 
 // Interleaved rounds for at most |limit_ns|. The fastest median is served when it beats
 // unfused by more than 1 % with p < 0.05; else unfused is.

@@ -111,6 +111,20 @@ FT_MUST_CHECK ft_status ft_store_served_plan(ft_store *store, const ft_graph *gr
                                              const ft_target *target, ft_arena *arena,
                                              const char **out_body, ft_error *error);
 
+// The plans that the last run of this very model, dims and target saved; none: count 0.
+// Call ft_store_served_plan first: it compares the graph's encoding and explains. Writes
+// nothing; strings in |arena|.
+typedef struct ft_stored_plan {
+  int64_t id;
+  const char *role, *body;
+  bool is_served;
+  const char *quarantined;  // why it must not run; "" when it may
+} ft_stored_plan;
+FT_MUST_CHECK ft_status ft_store_last_plans(ft_store *store, const ft_graph *graph,
+                                            const ft_target *target, ft_arena *arena,
+                                            ft_stored_plan **out, uint32_t *out_count,
+                                            ft_error *error);
+
 // Why neighbours did not share a kernel, as the run that made the served plan found it;
 // ordered, at most 4,096; strings in |arena|. None when there is no served plan.
 typedef struct ft_refusal_record {

@@ -173,6 +173,46 @@ ft_status ft_store_served_plan(ft_store *store, const ft_graph *graph,
   return ft_match_explain(store, graph, target, error);
 }
 
+// ---- the plans of the last run
+
+static ft_status read_plans(ft_store *store, sqlite3_stmt *row, ft_arena *arena,
+                            ft_stored_plan **out, uint32_t *out_count, ft_error *error) {
+  size_t count = 0, capacity = 0;
+  ft_stored_plan *list = NULL;
+  for (bool has_row = true;;) {
+    FT_TRY(ft_sql_step(store, row, &has_row, error));
+    if (!has_row) break;
+    FT_OOM_IF(FT_GROW(arena, &list, count, &capacity), error);
+    ft_stored_plan *p = &list[count++];
+    *p = (ft_stored_plan){.id = sqlite3_column_int64(row, 0),
+                          .role = ft_sql_column_text(row, 1, arena),
+                          .body = ft_sql_column_text(row, 2, arena),
+                          .is_served = sqlite3_column_int64(row, 3) != 0,
+                          .quarantined = ft_sql_column_text(row, 4, arena)};
+    FT_OOM_IF(!p->role || !p->body || !p->quarantined, error);
+  }
+  *out = list;
+  *out_count = (uint32_t)count;
+  return FT_OK;
+}
+
+ft_status ft_store_last_plans(ft_store *store, const ft_graph *graph,
+                              const ft_target *target, ft_arena *arena,
+                              ft_stored_plan **out, uint32_t *out_count,
+                              ft_error *error) {
+  *out = NULL;
+  *out_count = 0;
+  sqlite3_stmt *row;
+  ft_status status = ft_sql_start(
+      store, FT_SQL_LAST_PLANS,
+      FT_SQL_VALUES(ft_sql_hash(&graph->symbolic_hash), ft_sql_text(ft_store_dims(graph)),
+                    ft_sql_hash(&graph->bound_hash), ft_sql_hash(&target->signature)),
+      &row, error);
+  if (status == FT_OK) status = read_plans(store, row, arena, out, out_count, error);
+  ft_sql_finish(row);
+  return status;
+}
+
 // ---- refusals of the served plan's run
 
 static ft_status read_refusals(ft_store *store, sqlite3_stmt *row, ft_arena *arena,

@@ -45,7 +45,8 @@ Test(cli, no_verb_and_a_wrong_verb_are_usage_errors) {
 }
 
 Test(cli, help_goes_to_stdout_and_names_each_option_of_the_verb) {
-  static const char *const verbs[] = {"tune", "query", "explain", "run", "doctor"};
+  static const char *const verbs[] = {"tune", "query", "explain",
+                                      "run",  "bench", "doctor"};
   for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
     test_command c = fusetune(verbs[i], "--help", NULL, NULL);
     cr_assert_eq(c.exit_code, 0, "%s", verbs[i]);
@@ -73,6 +74,10 @@ Test(cli, a_missing_file_and_a_missing_plan_are_not_found) {
   test_command_free(&c);
   c = fusetune("query", model("Relu", "4"), NULL, NULL);
   cr_assert_eq(c.exit_code, 3, "%s", c.err);
+  test_command_free(&c);
+  c = fusetune("bench", model("Relu", "4"), NULL, NULL);
+  cr_assert_eq(c.exit_code, 3, "%s", c.err);
+  cr_assert(strstr(c.err, "hint: fusetune tune"), "%s", c.err);
   test_command_free(&c);
 }
 

@@ -1,0 +1,97 @@
+// sessions - a session and a small model in the test's own folder.
+#ifndef FT_TESTS_DAEMON_SESSIONS_H
+#define FT_TESTS_DAEMON_SESSIONS_H
+
+#include <criterion/criterion.h>
+#include <sqlite3.h>
+#include <stdio.h>
+
+#include "core/file.h"
+#include "daemon/session.h"
+#include "tests/support/command.h"
+#include "tests/support/onnx_writer.h"
+
+static const char *const session_worker[] = {FT_BINARY_DIR "/fusetune", "worker", NULL};
+
+typedef struct fixture {
+  ft_arena *arena;
+  ft_session session;
+  ft_model model;
+} fixture;
+
+// y = exp(x + b) / 2 over [N, 48], with b a weight: three operators.
+static inline ft_strbuf chain_model(ft_arena *arena) {
+  onnx_file f = onnx_begin(arena, 13);
+  float bias[48];
+  for (int i = 0; i < 48; i++) bias[i] = (float)(i % 7) * 0.1f - 0.3f;
+  onnx_input(&f, "x", ONNX_FLOAT, "N,48");
+  onnx_output(&f, "y", ONNX_FLOAT, "N,48");
+  onnx_floats(&f, "b", "48", bias, 48);
+  onnx_scalar(&f, "half", 0.5f);
+  onnx_node(&f, "Add", "x,b", "a", NULL);
+  onnx_node(&f, "Exp", "a", "e", NULL);
+  onnx_node(&f, "Mul", "e,half", "y", NULL);
+  return onnx_end(&f);
+}
+
+// One operator: one group, so that each planted fault is tried once.
+static inline ft_strbuf relu_model(ft_arena *arena) {
+  onnx_file f = onnx_begin(arena, 13);
+  onnx_input(&f, "x", ONNX_FLOAT, "N,50");
+  onnx_output(&f, "y", ONNX_FLOAT, "N,50");
+  onnx_node(&f, "Relu", "x", "y", NULL);
+  return onnx_end(&f);
+}
+
+static inline fixture fixture_open(ft_strbuf (*make)(ft_arena *), bool test_tactics) {
+  fixture f = {.arena = ft_arena_create(ft_allocator_system())};
+  ft_error error;
+  const char *path = ft_arena_printf(f.arena, "%s/model.onnx", test_folder());
+  ft_strbuf bytes = make(f.arena);
+  cr_assert_eq(ft_file_write(path, bytes.text, bytes.length, &error), FT_OK, "%s",
+               error.text);
+  ft_dim_binding dim = {"N", 37};
+  ft_import_options import = {.dim_count = 1, .dim = &dim};
+  cr_assert_eq(ft_model_load(path, &import, f.arena, &f.model, &error), FT_OK, "%s",
+               error.text);
+  ft_session_options options = {
+      .store_path = ft_arena_printf(f.arena, "%s/store.db", test_folder()),
+      .cache_folder = ft_arena_printf(f.arena, "%s/cache", test_folder()),
+      .worker_argv = session_worker,
+      .test_tactics = test_tactics};
+  cr_assert_eq(ft_session_open(&options, &f.session, &error), FT_OK, "%s", error.text);
+  return f;
+}
+
+static inline void fixture_close(fixture *f) {
+  ft_session_close(&f->session);
+  ft_arena_destroy(f->arena);
+}
+
+static inline ft_answer fixture_tune(fixture *f) {
+  ft_answer answer;
+  ft_error error;
+  ft_tune_options options = {.limit_ns = 60000000000u};
+  cr_assert_eq(
+      ft_session_tune(&f->session, &f->model, &options, f->arena, &answer, &error), FT_OK,
+      "%s", error.text);
+  return answer;
+}
+
+// The first column of the first row as text in the fixture's arena; "" when NULL.
+static inline const char *fixture_sql(fixture *f, const char *sql) {
+  sqlite3 *db;
+  sqlite3_stmt *row;
+  cr_assert_eq(sqlite3_open_v2(f->session.store_path, &db, SQLITE_OPEN_READONLY, NULL),
+               SQLITE_OK);
+  cr_assert_eq(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK, "%s: %s", sql,
+               sqlite3_errmsg(db));
+  cr_assert_eq(sqlite3_step(row), SQLITE_ROW, "%s", sql);
+  const char *text = (const char *)sqlite3_column_text(row, 0);
+  text = ft_arena_strdup(f->arena, text ? text : "");
+  sqlite3_finalize(row);
+  sqlite3_close(db);
+  return text;
+}
+
+#endif
