@@ -102,8 +102,9 @@ ft_status ft_model_load(const char *path, const ft_import_options *options,
 }
 
 const char *ft_plan_kind_text(ft_plan_kind kind) {
-  static const char *const text[] = {"tuned", "unfused", "primitive", "greedy"};
-  return text[kind];
+  static const char *const text[] = {"tuned",  "unfused",   "primitive",
+                                     "greedy", "incumbent", "kbest"};
+  return text[kind < FT_PLAN_KBEST ? kind : FT_PLAN_KBEST];
 }
 
 const char *ft_plan_kind_strategy(ft_plan_kind kind) {

@@ -6,7 +6,8 @@
 //  2. Only this session's runner touches the device while the session is open.
 //  3. search sees the builder and this session's runner, never the store.
 //  4. A plan is saved as served only after it ran end to end, was compared with the
-//     reference, and beat unfused in the interleaved comparison; else unfused is served.
+//     reference, and beat unfused in the interleaved comparison, and what was served
+//     before as well (daemon/contest.h); else that stays, or unfused is served.
 #ifndef FT_DAEMON_SESSION_H
 #define FT_DAEMON_SESSION_H
 
@@ -69,16 +70,44 @@ typedef struct ft_tune_options {
   void *progress_ctx;
 } ft_tune_options;
 
-// The four plans that are compared end to end, in this order everywhere.
+// The plans that are compared end to end, in this order everywhere. The first four are in
+// every answer.
 typedef enum ft_plan_kind {
   FT_PLAN_TUNED,
   FT_PLAN_UNFUSED,
   FT_PLAN_PRIMITIVE,
   FT_PLAN_GREEDY,
-  FT_PLAN_KINDS
+  FT_PLAN_KINDS,
+  FT_PLAN_INCUMBENT = FT_PLAN_KINDS,  // what was served before
+  FT_PLAN_KBEST,                      // and the following: the next best partitions
+  FT_CONTENDERS = FT_PLAN_KBEST + FT_ALTERNATIVES
 } ft_plan_kind;
-const char *ft_plan_kind_text(ft_plan_kind kind);      // the store's role
-const char *ft_plan_kind_strategy(ft_plan_kind kind);  // the name in strategies.def
+// The store's role ("kbest" for all that follow), or "incumbent".
+const char *ft_plan_kind_text(ft_plan_kind kind);
+const char *ft_plan_kind_strategy(ft_plan_kind kind);  // of the first four
+
+// One plan in the end-to-end comparison, as the answer tells it.
+typedef struct ft_compared {
+  ft_plan_kind kind;
+  const char *absence;   // why it did not run; NULL: it did
+  ft_plan_kind same_as;  // an earlier one with the very plan; its own kind: none
+  ft_hash plan;
+  double additive_ns;
+  ft_time time;
+  bool has_left;  // clearly beaten, so it did not run to the end
+} ft_compared;
+
+typedef struct ft_comparison_report {
+  uint32_t plan_count;
+  const ft_compared *plan;
+  uint32_t rounds;
+  const char *ended;  // "rounds", or "time": the budget ended first
+  bool is_open;  // some plan is more than 1 % faster, but not surely: more time might
+                 // decide otherwise
+  bool has_incumbent;
+  double incumbent_p, incumbent_ratio;  // of the fastest other, against the incumbent
+  bool is_alone;  // the served kernels were built each in an object of its own
+} ft_comparison_report;
 
 // What `tune`, `query` and `explain` answer.
 typedef struct ft_answer {
@@ -90,8 +119,9 @@ typedef struct ft_answer {
   const ft_refusal_record *refusal;
   // Only after a tuning run:
   bool is_tuned;        // the members below hold
-  ft_plan_kind served;  // which plan won
+  ft_plan_kind served;  // which plan won: one of the four, or the incumbent
   double sign_p;        // paired sign test, served against unfused; 1 when unfused won
+  ft_comparison_report comparison;
   uint32_t trials, new_trials;        // candidates asked for; those really run
   uint32_t failed[FT_OUTCOME_COUNT];  // trials per outcome
   const ft_search_result *search;

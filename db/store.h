@@ -88,13 +88,15 @@ typedef struct ft_plan_record {
   const char *role;  // "tuned", "unfused", "primitive", "greedy", "baseline", "kbest"
   bool is_served;    // at most one per binding and target: it replaces the last
   const int64_t *candidate_id;  // [group_count]
+  ft_time time;  // its own, end to end; samples 0: what the plan says for that role
 } ft_plan_record;
 // Saves the sealed plan with its canonical body; a row with the same binding, target,
 // hash and role gets the new times. A plan with a quarantined candidate is never served.
 FT_MUST_CHECK ft_status ft_store_plan_save(ft_store *store, const ft_plan *plan,
                                            const ft_plan_record *record, int64_t *out_id,
                                            ft_error *error);
-// One row per plan and round, in one transaction.
+// One row per plan and round, in one transaction; a time of 0: it did not run in that
+// round, so there is no row.
 FT_MUST_CHECK ft_status ft_store_comparison_save(ft_store *store, int64_t run_id,
                                                  const int64_t *plan_id, uint32_t plans,
                                                  uint32_t rounds, const uint64_t *time_ns,
@@ -110,6 +112,15 @@ FT_MUST_CHECK ft_status ft_store_refusal_save(ft_store *store, int64_t run_id,
 FT_MUST_CHECK ft_status ft_store_served_plan(ft_store *store, const ft_graph *graph,
                                              const ft_target *target, ft_arena *arena,
                                              const char **out_body, ft_error *error);
+
+// The row of that plan; id 0 when there is none (or it may not run any more).
+typedef struct ft_served_plan {
+  int64_t id;
+  const char *role, *body;
+} ft_served_plan;
+FT_MUST_CHECK ft_status ft_store_incumbent(ft_store *store, const ft_graph *graph,
+                                           const ft_target *target, ft_arena *arena,
+                                           ft_served_plan *out, ft_error *error);
 
 // The plans that the last run of this very model, dims and target saved; none: count 0.
 // Call ft_store_served_plan first: it compares the graph's encoding and explains. Writes
