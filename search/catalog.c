@@ -103,6 +103,13 @@ static ft_status make_workload(const ft_graph *graph, ft_set set, ft_arena *aren
   return ft_workload_make(&group, arena, out, error);
 }
 
+// Nonsense from a predictor is no bound.
+static double ask_bound(const ft_catalog *c, const ft_workload *workload) {
+  if (!c->predictor) return 0;
+  double ns = c->predictor->bound_ns(c->predictor->self, workload);
+  return isfinite(ns) && ns > 0 ? ns : 0;
+}
+
 static ft_status add_group(ft_catalog *c, ft_set set, const char *const *tactic,
                            uint32_t tactics, ft_error *error) {
   ft_workload *workload = FT_NEW(c->result, ft_workload);
@@ -112,6 +119,7 @@ static ft_status add_group(ft_catalog *c, ft_set set, const char *const *tactic,
   ft_catalog_group *group = &c->group[c->group_count++];
   *group = (ft_catalog_group){.workload = workload,
                               .primitives = ft_set_count(set),
+                              .bound_ns = ask_bound(c, workload),
                               .tactic_count = tactics,
                               .trial.outcome = FT_OUTCOME_PENDING,
                               .cost_ns = INFINITY};
@@ -262,17 +270,40 @@ static void choose_best(ft_catalog_group *group) {
   group->is_confirmed = group->is_measured && group->trial.is_confirmation;
 }
 
+// Medians scatter: a little below the bound is no contradiction.
+static const double FORGIVEN = 0.97;
+
+static ft_status contradict(ft_catalog *c, ft_catalog_group *group,
+                            const ft_candidate *candidate, const ft_trial *trial,
+                            ft_error *error) {
+  if (!is_usable(trial) || (double)trial->time.median_ns >= FORGIVEN * group->bound_ns)
+    return FT_OK;
+  c->contradictions++;
+  FT_TRY(c->predictor->contradict(c->predictor->self, candidate, trial, group->bound_ns,
+                                  error));
+  for (size_t i = 0; i < c->group_count; i++)
+    c->group[i].bound_ns = ask_bound(c, c->group[i].workload);
+  return FT_OK;
+}
+
 ft_status ft_catalog_record(ft_catalog *c, uint32_t index, uint32_t candidate,
                             const ft_trial *trial, ft_error *error) {
   ft_catalog_group *group = &c->group[index];
-  FT_ASSERT(candidate < group->next && group->tried < group->next);
+  FT_ASSERT(candidate < group->next && group->tried + group->skipped < group->next);
   group->tried++;
   FT_TRY(keep_trial(trial, c->result, &group->of_candidate[candidate], error));
   if (is_usable(trial))
     choose_best(group);
   else if (!group->is_measured)
     group->trial = group->of_candidate[candidate];
-  return FT_OK;
+  return contradict(c, group, &group->candidate[candidate],
+                    &group->of_candidate[candidate], error);
+}
+
+void ft_catalog_skip(ft_catalog *c, uint32_t index) {
+  ft_catalog_group *group = &c->group[index];
+  FT_ASSERT(group->tried + group->skipped < group->next);
+  group->skipped++;
 }
 
 ft_status ft_catalog_confirm(ft_catalog *c, uint32_t index, const ft_trial *trial,
@@ -283,7 +314,24 @@ ft_status ft_catalog_confirm(ft_catalog *c, uint32_t index, const ft_trial *tria
   FT_TRY(keep_trial(trial, c->result, kept, error));
   kept->is_confirmation = true;
   group->trial = *kept;
+  const ft_candidate *candidate = &group->candidate[group->best];
   choose_best(group);
+  return contradict(c, group, candidate, kept, error);
+}
+
+ft_status ft_catalog_parts(ft_catalog *c, uint32_t index, const uint32_t **out_part,
+                           ft_error *error) {
+  if (!c->group[index].part) {
+    const ft_group *members = &c->group[index].workload->group;
+    uint32_t count = members->primitive_count;
+    uint32_t *part = FT_NEW_ARRAY(c->work, uint32_t, count);
+    FT_OOM_IF(!part, error);
+    for (uint32_t i = 0; i < count; i++)
+      FT_TRY(
+          ft_catalog_judge(c, (ft_set){members->primitive[i], 1}, &part[i], NULL, error));
+    c->group[index].part = part;
+  }
+  *out_part = c->group[index].part;
   return FT_OK;
 }
 
@@ -292,5 +340,6 @@ bool ft_catalog_is_spent(const ft_catalog_group *group) {
 }
 
 double ft_catalog_bound_ns(const ft_catalog_group *group) {
-  return group->is_measured || ft_catalog_is_spent(group) ? group->cost_ns : 0;
+  bool is_known = group->is_measured || ft_catalog_is_spent(group);
+  return is_known ? group->cost_ns : group->bound_ns;
 }

@@ -17,6 +17,9 @@ typedef struct ft_catalog_group {
   const ft_workload *workload;  // stable address, in the result's arena
   uint32_t instances;           // sets judged so far that have this workload
   uint32_t primitives;
+  const uint32_t *part;  // [primitives] groups of its primitives alone; NULL: not asked
+  double bound_ns;       // what the predictor says no kernel can beat; 0: nothing known
+  uint32_t uses;         // most instances on one promising path so far
   uint32_t tactic_count;
   const char *tactic[FT_CATALOG_TACTICS];
   bool is_open;                   // the candidates are listed
@@ -25,6 +28,7 @@ typedef struct ft_catalog_group {
   ft_trial *of_candidate;         // [space] its latest; PENDING: none yet
   uint32_t next;                  // the first that many were handed out
   uint32_t tried;                 // trials recorded
+  uint32_t skipped;               // handed out, but the runner has no answer
   bool is_measured;               // one ended OK
   uint32_t best;                  // candidate, when measured
   ft_trial trial;                 // of best; else the last failure, or PENDING
@@ -36,9 +40,11 @@ typedef struct ft_catalog {
   const ft_graph *graph;
   const ft_target *target;
   const ft_builder *builder;
-  ft_arena *result;   // outlives the search
-  ft_arena *work;     // dies with it
-  ft_arena *scratch;  // reset by each question
+  const ft_predictor *predictor;  // NULL after create: no bounds
+  uint32_t contradictions;        // trials that were faster than their bound
+  ft_arena *result;               // outlives the search
+  ft_arena *work;                 // dies with it
+  ft_arena *scratch;              // reset by each question
   size_t group_count, group_capacity;
   ft_catalog_group *group;
   uint32_t legal_sets;  // distinct sets judged legal
@@ -63,20 +69,36 @@ FT_MUST_CHECK ft_status ft_catalog_open(ft_catalog *catalog, uint32_t group,
                                         ft_error *error);
 
 // Takes the trial of |candidate| (copied), which was handed out. Only an OK one with a
-// median can become the best: strictly faster, so that of equals the first stays.
+// median can become the best: strictly faster, so that of equals the first stays. One
+// that is clearly faster than the group's bound is told to the predictor, and all bounds
+// are asked for again. Errors: OUT_OF_MEMORY, and what predictor->contradict returns.
 FT_MUST_CHECK ft_status ft_catalog_record(ft_catalog *catalog, uint32_t group,
                                           uint32_t candidate, const ft_trial *trial,
                                           ft_error *error);
 
+// The runner has no answer for a candidate that was handed out: it was not tried, and is
+// not handed out again.
+void ft_catalog_skip(ft_catalog *catalog, uint32_t group);
+
 // Takes a second, longer look at the group's best candidate: it replaces the first, and
-// the best is chosen anew.
+// the best is chosen anew. Contradicts as ft_catalog_record does.
 FT_MUST_CHECK ft_status ft_catalog_confirm(ft_catalog *catalog, uint32_t group,
                                            const ft_trial *trial, ft_error *error);
 
+// out_part[group's primitives]: the group of each primitive alone, FT_NONE when it has
+// none. Lives as long as the catalog.
+FT_MUST_CHECK ft_status ft_catalog_parts(ft_catalog *catalog, uint32_t group,
+                                         const uint32_t **out_part, ft_error *error);
+
+// What the group reads and writes.
+static inline double ft_catalog_bytes(const ft_catalog_group *group) {
+  return (double)group->workload->read_bytes + (double)group->workload->write_bytes;
+}
+
 // Every candidate was tried (an empty space too), so an infinite cost is final.
 bool ft_catalog_is_spent(const ft_catalog_group *group);
-// Cost with which no true cost can be lower, for the schedules tried: the median, or 0
-// while nothing worked yet and candidates are left.
+// Cost with which no true cost can be lower, for the schedules tried: the median, or the
+// predictor's bound while nothing worked yet and candidates are left.
 double ft_catalog_bound_ns(const ft_catalog_group *group);
 
 #endif

@@ -14,7 +14,8 @@ static void report_group(const ft_catalog_group *group, ft_searched_group *out) 
                              .trial = group->trial,
                              .cost_ns = group->cost_ns,
                              .trials = group->tried,
-                             .space = group->space};
+                             .space = group->space,
+                             .roofline_ns = group->bound_ns};
   if (group->is_measured) out->best = group->candidate[group->best];
 }
 
@@ -26,6 +27,7 @@ static ft_status report_groups(ft_run *run, ft_search_result *out, ft_error *err
   for (uint32_t i = 0; i < out->group_count; i++) {
     report_group(&catalog->group[i], &out->group[i]);
     out->trials += out->group[i].trials;
+    out->measured_count += out->group[i].is_measured;
   }
   return FT_OK;
 }
@@ -126,17 +128,22 @@ static ft_status report_alternatives(ft_run *run, ft_search_result *out,
 
 // ---- the certificate -----------------------------------------------------------
 
-static ft_status report_bound(ft_run *run, ft_search_result *out, ft_error *error) {
+ft_status ft_run_bound(ft_run *run, ft_arena *arena, double *out_ns, ft_error *error) {
   const ft_catalog *catalog = &run->catalog;
-  double *bound_ns = FT_NEW_ARRAY(run->work, double, catalog->group_count);
+  double *bound_ns = FT_NEW_ARRAY(arena, double, catalog->group_count);
   FT_OOM_IF(!bound_ns, error);
   for (size_t i = 0; i < catalog->group_count; i++)
     bound_ns[i] = ft_catalog_bound_ns(&catalog->group[i]);
   ft_priced_lattice priced = {&run->lattice, run->land.group_of_set, bound_ns};
   ft_path path;
-  FT_TRY(ft_path_solve(&priced, run->work, &path, error));
+  FT_TRY(ft_path_solve(&priced, arena, &path, error));
+  *out_ns = path.cost.missing ? INFINITY : path.cost.ns;
+  return FT_OK;
+}
+
+static ft_status report_bound(ft_run *run, ft_search_result *out, ft_error *error) {
   double additive_ns = out->partition[FT_STRATEGY_ideals].additive_ns;
-  out->bound_ns = path.cost.missing ? INFINITY : path.cost.ns;
+  FT_TRY(ft_run_bound(run, run->work, &out->bound_ns, error));
   // Another strategy's groups may lie outside window and span, and win.
   if (out->bound_ns > additive_ns) out->bound_ns = additive_ns;
   if (!isfinite(additive_ns)) {
@@ -166,6 +173,8 @@ ft_status ft_run_report(ft_run *run, ft_search_result *out, ft_error *error) {
                             .is_cut = run->lattice.is_cut,
                             .legal_groups = run->catalog.legal_sets,
                             .ideals = run->lattice.ideals.count,
+                            .rounds = run->rounds,
+                            .contradictions = run->catalog.contradictions,
                             .stop_reason = run->stop_reason};
   for (uint32_t i = 0; i < run->lattice.step_count; i++)
     out->transitions += run->land.group_of_set[run->lattice.step[i].set] != FT_NONE;

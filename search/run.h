@@ -28,12 +28,18 @@ typedef struct ft_run {
   ft_landscape land;
   ft_contender contender[FT_STRATEGY_COUNT];
   ft_budget budget;
+  uint32_t rounds;  // batches handed to the runner
+  uint64_t looks;   // confirmations asked for
   const char *stop_reason;
 } ft_run;
 
 // The cost of |division| as known now.
 FT_MUST_CHECK ft_status ft_run_price(ft_run *run, const ft_division *division,
                                      ft_path_cost *out, ft_error *error);
+// The least additive time that any partition within window and span could have: measured
+// groups at their medians, others at their bounds; infinite when one has no cost.
+FT_MUST_CHECK ft_status ft_run_bound(ft_run *run, ft_arena *arena, double *out_ns,
+                                     ft_error *error);
 // Fills *out from the contenders, in run->result.
 FT_MUST_CHECK ft_status ft_run_report(ft_run *run, ft_search_result *out,
                                       ft_error *error);

@@ -76,6 +76,7 @@ static ft_status enumerate(ft_run *run, ft_error *error) {
   FT_TRY(ft_dag_of_graph(run->graph, run->work, &run->dag, error));
   FT_TRY(ft_catalog_create(run->graph, run->target, run->builder, run->result, run->work,
                            run->question, &run->catalog, error));
+  run->catalog.predictor = o->predictor;
   FT_TRY(check_singletons(run, error));
   FT_TRY(list_operators(run, &whole, error));
   FT_TRY(ft_lattice_make(&run->dag, whole, &limits, o->allocator, run->work,
@@ -122,16 +123,25 @@ static ft_status challenge(ft_run *run, ft_contender *contender,
   return keep_division(run, division, &contender->best, error);
 }
 
+static ft_status divide(ft_run *run, uint32_t strategy, bool is_hopeful, ft_division *out,
+                        ft_error *error) {
+  run->land.is_hopeful = is_hopeful;
+  return ft_strategies[strategy].divide(&run->land, run->round, out, error);
+}
+
 static ft_status solve_one(ft_run *run, uint32_t strategy, ft_error *error) {
   ft_contender *contender = &run->contender[strategy];
-  FT_TRY(
-      ft_strategies[strategy].divide(&run->land, run->round, &contender->latest, error));
+  FT_TRY(divide(run, strategy, true, &contender->latest, error));
   if (!contender->first.set)
     FT_TRY(keep_division(run, &contender->latest, &contender->first, error));
   if (contender->best.set)
     FT_TRY(ft_run_price(run, &contender->best, &contender->cost, error));
   FT_TRY(challenge(run, contender, &contender->first, error));
-  return challenge(run, contender, &contender->latest, error);
+  FT_TRY(challenge(run, contender, &contender->latest, error));
+  if (!ft_strategies[strategy].is_baseline) return FT_OK;
+  ft_division sober;
+  FT_TRY(divide(run, strategy, false, &sober, error));
+  return challenge(run, contender, &sober, error);
 }
 
 static ft_status solve(ft_run *run, ft_error *error) {
@@ -157,36 +167,50 @@ static ft_status rank_division(ft_run *run, const ft_division *division, uint8_t
   return FT_OK;
 }
 
+// uses[group]: the most instances in one division so far.
+static ft_status count_uses(ft_run *run, const ft_division *division, uint32_t *uses,
+                            ft_error *error) {
+  uint32_t *here = FT_NEW_ARRAY(run->round, uint32_t, run->catalog.group_count);
+  FT_OOM_IF(!here, error);
+  for (uint32_t i = 0; i < division->count; i++) {
+    uint32_t group;
+    FT_TRY(ft_catalog_judge(&run->catalog, division->set[i], &group, NULL, error));
+    if (++here[group] > uses[group]) uses[group] = here[group];
+  }
+  return FT_OK;
+}
+
 static ft_status make_hints(ft_run *run, ft_tuning_hints *out, ft_error *error) {
   size_t groups = run->catalog.group_count;
   uint8_t *rank = FT_NEW_ARRAY(run->round, uint8_t, groups);
-  uint8_t *path = FT_NEW_ARRAY(run->round, uint8_t, groups);
-  bool *is_on_path = FT_NEW_ARRAY(run->round, bool, groups);
-  FT_OOM_IF(!rank || !path || !is_on_path, error);
+  uint32_t *uses = FT_NEW_ARRAY(run->round, uint32_t, groups);
+  FT_OOM_IF(!rank || !uses, error);
   memset(rank, UINT8_MAX, groups);
-  memset(path, UINT8_MAX, groups);
   for (uint8_t i = 0; i < FT_STRATEGY_COUNT; i++) {
     const ft_contender *c = &run->contender[i];
-    if (ft_strategies[i].is_tuned) FT_TRY(rank_division(run, &c->best, i, path, error));
+    if (ft_strategies[i].is_tuned) FT_TRY(count_uses(run, &c->best, uses, error));
     if (!ft_strategies[i].is_baseline) continue;
     FT_TRY(rank_division(run, &c->first, i, rank, error));
     FT_TRY(rank_division(run, &c->best, i, rank, error));
     FT_TRY(rank_division(run, &c->latest, i, rank, error));
   }
-  for (size_t i = 0; i < groups; i++) is_on_path[i] = path[i] != UINT8_MAX;
   ft_path_cost best = run->contender[FT_STRATEGY_ideals].cost;
-  *out = (ft_tuning_hints){rank, is_on_path, best.missing ? INFINITY : best.ns};
+  *out = (ft_tuning_hints){rank, uses, best.missing ? INFINITY : best.ns,
+                           run->options.is_exhaustive};
   return FT_OK;
 }
 
-static ft_status measure(ft_run *run, ft_error *error) {
+// *out_is_done: there is nothing left that could change the answer.
+static ft_status measure(ft_run *run, bool *out_is_done, ft_error *error) {
   uint32_t room = ft_budget_room(&run->budget, ft_clock_ns(), run->options.batch), count;
   ft_tuning_hints hints;
   ft_pick *pick = FT_NEW_ARRAY(run->round, ft_pick, room);
   FT_OOM_IF(!pick, error);
   FT_TRY(make_hints(run, &hints, error));
-  FT_TRY(ft_tuning_pick(&run->land, &hints, room, run->round, pick, &count, error));
+  FT_TRY(ft_tuning_pick(&run->land, &hints, room, run->round, pick, &count, out_is_done,
+                        error));
   if (!count) return FT_OK;
+  run->rounds++;
   return ft_tuning_measure(&run->catalog, run->runner, pick, count, run->round,
                            &run->budget, error);
 }
@@ -275,6 +299,7 @@ static ft_status confirm_groups(ft_run *run, const uint32_t *group, uint32_t cou
     if (trial[i].outcome != FT_OUTCOME_PENDING &&
         trial[i].outcome != FT_OUTCOME_INTERRUPTED)
       FT_TRY(ft_catalog_confirm(&run->catalog, group[i], &trial[i], error));
+  run->looks += count;
   return status;
 }
 
@@ -306,17 +331,28 @@ static ft_status owes_baseline(ft_run *run, bool *out, ft_error *error) {
     uint32_t group;
     FT_TRY(ft_catalog_judge(&run->catalog, unfused->set[i], &group, NULL, error));
     const ft_catalog_group *g = &run->catalog.group[group];
-    *out = g->tried == 0 && !ft_catalog_is_spent(g);
+    *out = g->next == 0 && !ft_catalog_is_spent(g);
   }
+  return FT_OK;
+}
+
+static ft_status is_close_enough(ft_run *run, bool *out, ft_error *error) {
+  ft_path_cost best = run->contender[FT_STRATEGY_ideals].cost;
+  *out = false;
+  if (!(run->options.until_gap > 0) || best.missing) return FT_OK;
+  double bound_ns;
+  FT_TRY(ft_run_bound(run, run->round, &bound_ns, error));
+  *out = best.ns - bound_ns <= run->options.until_gap * best.ns;
   return FT_OK;
 }
 
 // *out is NULL to go on.
 static ft_status reason_to_stop(ft_run *run, const char **out, ft_error *error) {
-  *out = ft_tuning_has_work(&run->catalog) ? ft_budget_stop(&run->budget, ft_clock_ns())
-                                           : "complete";
-  if (!*out || strcmp(*out, "time") != 0) return FT_OK;
-  bool owes;
+  bool is_close, owes;
+  *out = ft_budget_stop(&run->budget, ft_clock_ns());
+  FT_TRY(is_close_enough(run, &is_close, error));
+  if (!*out && is_close) *out = "gap";
+  if (!*out || strcmp(*out, "trials") == 0) return FT_OK;
   FT_TRY(owes_baseline(run, &owes, error));
   if (owes) *out = NULL;
   return FT_OK;
@@ -324,20 +360,41 @@ static ft_status reason_to_stop(ft_run *run, const char **out, ft_error *error) 
 
 // ---- the loop ------------------------------------------------------------------
 
+static ft_status measure_rounds(ft_run *run, ft_error *error) {
+  for (;;) {
+    FT_TRY(reason_to_stop(run, &run->stop_reason, error));
+    if (run->stop_reason) return FT_OK;
+    bool is_done;
+    ft_status status = measure(run, &is_done, error);
+    if (status != FT_OK && status != FT_INTERRUPTED) return status;
+    if (status == FT_OK && is_done) {
+      run->stop_reason = "complete";
+      return FT_OK;
+    }
+    FT_TRY(solve(run, error));
+    tell(run, "measure");
+    if (status != FT_OK) return status;
+  }
+}
+
+// A confirmation may show that the answer was lucky; then others get their chance, until
+// nothing changes. Each turn confirms or tries candidates that no turn did before.
+static ft_status measure_and_confirm(ft_run *run, ft_error *error) {
+  for (uint64_t before = UINT64_MAX; before != run->looks;) {
+    before = run->looks;
+    FT_TRY(measure_rounds(run, error));
+    if (!run->options.confirm) return FT_OK;
+    FT_TRY(confirm(run, error));
+    if (strcmp(run->stop_reason, "complete") != 0) return FT_OK;
+  }
+  return FT_OK;
+}
+
 static ft_status search(ft_run *run, ft_search_result *out, ft_error *error) {
   FT_TRY(enumerate(run, error));
   FT_TRY(solve(run, error));
   tell(run, "groups");
-  ft_status status = FT_OK;
-  while (status == FT_OK) {
-    FT_TRY(reason_to_stop(run, &run->stop_reason, error));
-    if (run->stop_reason) break;
-    status = measure(run, error);
-    if (status != FT_OK && status != FT_INTERRUPTED) return status;
-    FT_TRY(solve(run, error));
-    tell(run, "measure");
-  }
-  if (status == FT_OK && run->options.confirm) status = confirm(run, error);
+  ft_status status = measure_and_confirm(run, error);
   if (status != FT_OK && status != FT_INTERRUPTED) return status;
   if (status == FT_INTERRUPTED) run->stop_reason = "interrupted";
   FT_TRY(ft_run_report(run, out, error));

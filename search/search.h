@@ -1,7 +1,10 @@
 // search - divides a graph into groups by measurement.
 //
-// Every legal group is measured while the budget lasts, then the bound is the additive
-// time and the gap 0. Same graph, options and answers give the same result; only a wall
+// Lazily (LazySP): only groups on the most promising partitions are measured. Unmeasured
+// ones count with the predictor's bound; once the partition with the least promise is
+// measured, and its schedules spent, no other can beat it: the gap is 0, though most
+// groups were never measured. search/promise.h says what a group promises and how many
+// schedules it gets. Same graph, options and answers give the same result; only a wall
 // budget lets time decide anything.
 //
 // Adding a strategy: one file (strategy_NAME.c) and one line in search/strategies.def.
@@ -33,7 +36,10 @@ typedef struct ft_search_options {
   bool confirm;
   // Bounds of groups that were not measured yet; NULL: 0 for all. Borrowed.
   const ft_predictor *predictor;
-  double until_gap;  // stop once the gap is at most this (0.02 = 2 %)
+  double until_gap;  // stop once the gap is at most this (0.02 = 2 %); 0: do not
+  // Ask for every candidate of every group, promising or not: for runners that answer at
+  // once, and to know what laziness missed.
+  bool is_exhaustive;
   void (*progress)(void *ctx, const ft_search_progress *progress);
   void *progress_ctx;
 } ft_search_options;
@@ -78,6 +84,7 @@ typedef struct ft_refusal {
 typedef struct ft_search_result {
   uint32_t group_count;
   ft_searched_group *group;
+  uint32_t measured_count;   // groups for which a candidate ended OK
   uint32_t partition_count;  // one per line of strategies.def
   ft_searched_partition *partition;
   // The next best after the "ideals" partition, best first: at most FT_ALTERNATIVES, each
@@ -95,7 +102,9 @@ typedef struct ft_search_result {
   uint32_t span;    // used: less than asked for on very wide graphs
   bool is_cut;      // some sets were left out (search/lattice.h says when)
   uint32_t legal_groups, ideals, transitions, trials;
-  const char *stop_reason;  // "complete", "time", "trials", "interrupted"
+  uint32_t rounds;          // batches handed to the runner, confirmations left out
+  uint32_t contradictions;  // trials that were faster than their bound
+  const char *stop_reason;  // "complete", "gap", "time", "trials", "interrupted"
 } ft_search_result;
 
 // Result in |arena|. Errors: INVALID_ARGUMENT when a primitive has no tactic at all (the
@@ -104,8 +113,9 @@ typedef struct ft_search_result {
 // but the groups of the unfused, primitive and greedy partitions are measured first, and
 // those of unfused get their first look whatever the time (not whatever |max_trials|). A
 // group counts as measured, for bound_ns, once a schedule of it worked or all have
-// failed; until then the bound takes it as free. bound_ns and gap of an incomplete
-// "ideals" partition: the gap is 1.
+// failed; until then with the predictor's bound. A trial that the runner leaves PENDING
+// has no answer: its candidate stays untried. bound_ns and gap of an incomplete "ideals"
+// partition: the gap is 1.
 FT_MUST_CHECK ft_status ft_search_run(const ft_graph *graph, const ft_target *target,
                                       const ft_builder *builder, const ft_runner *runner,
                                       const ft_search_options *options, ft_arena *arena,

@@ -1,7 +1,9 @@
 // strategy - a way to divide a graph into groups, given what is known of their costs.
 //
 // The search asks each strategy again whenever costs have changed; of its answers the
-// cheapest is kept. So a strategy is a pure function of the landscape.
+// cheapest is kept. So a strategy is a pure function of the landscape. A baseline is
+// asked twice: hopefully, to learn what it would want measured, and soberly, for its
+// answer.
 #ifndef FT_SEARCH_STRATEGY_H
 #define FT_SEARCH_STRATEGY_H
 
@@ -16,6 +18,9 @@ typedef struct ft_landscape {
   const uint32_t *group_of_set;  // [lattice->set_count] FT_NONE: not legal
   ft_catalog *catalog;           // strategies may judge sets that the lattice lacks
   uint32_t window, span;
+  // A merge may be taken because it should gain, so that it gets measured; else only what
+  // was measured counts.
+  bool is_hopeful;
 } ft_landscape;
 
 // Disjoint sets that cover the graph and are legal each; the quotient is acyclic.

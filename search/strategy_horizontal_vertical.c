@@ -1,11 +1,14 @@
 // Greedy: first siblings that share an input, in order of value; then, as XLA's
 // priority fusion does, always the producer and consumer whose merge gains most, until
 // no merge gains. A merge is dropped when it would close a cycle, so the quotient stays
-// acyclic. Gain is the measured time saved when all three groups are measured; else the
-// bytes saved, at the pace of what was measured (the launch counts as one byte).
+// acyclic. Gain is the measured time saved: both parts and the merge were measured. When
+// hopeful, a merge of measured parts that was never tried is taken for the bytes it
+// saves, at the fastest pace measured (the launch counts as one byte), unless its bound
+// says that it cannot gain; then it is measured, and nothing is built on it before.
 // Source: search_and_codegen 2.1 and 4; xla priority_fusion.cc.
 #include <math.h>
 
+#include "search/promise.h"
 #include "search/quotient.h"
 #include "search/strategy.h"
 
@@ -25,30 +28,18 @@ typedef struct greedy {
   size_t heap_count, heap_capacity;
 } greedy;
 
-static double bytes_of(const ft_catalog_group *group) {
-  return (double)group->workload->read_bytes + (double)group->workload->write_bytes;
-}
-
-// Over all measured groups; 1 before there are any (then gains are bytes).
-static double measured_pace(const ft_catalog *catalog) {
-  double ns = 0, bytes = 0;
-  for (size_t i = 0; i < catalog->group_count; i++) {
-    if (!catalog->group[i].is_measured) continue;
-    ns += catalog->group[i].cost_ns;
-    bytes += bytes_of(&catalog->group[i]);
-  }
-  return ns > 0 && bytes > 0 ? ns / bytes : 1;
-}
-
 // ---- gains ---------------------------------------------------------------------
 
 static double gain_of(const greedy *g, uint32_t a, uint32_t b, uint32_t both) {
   const ft_catalog_group *group = g->land->catalog->group;
   const ft_catalog_group *x = &group[a], *y = &group[b], *xy = &group[both];
-  if (ft_catalog_is_spent(xy) && !xy->is_measured) return -INFINITY;
-  if (x->is_measured && y->is_measured && xy->is_measured)
-    return x->cost_ns + y->cost_ns - xy->cost_ns;
-  return (bytes_of(x) + bytes_of(y) - bytes_of(xy) + 1) * g->ns_per_byte;
+  if (!x->is_measured || !y->is_measured) return -INFINITY;
+  double apart_ns = x->cost_ns + y->cost_ns;
+  if (xy->is_measured) return apart_ns - xy->cost_ns;
+  bool is_untried = xy->next == 0 && !(xy->is_open && xy->space == 0);
+  if (!g->land->is_hopeful || !is_untried || xy->bound_ns >= apart_ns) return -INFINITY;
+  double bytes = ft_catalog_bytes(x) + ft_catalog_bytes(y) - ft_catalog_bytes(xy);
+  return fmin((bytes + 1) * g->ns_per_byte, apart_ns);
 }
 
 // -infinity when they must stay apart.
@@ -183,7 +174,8 @@ static ft_status merge_vertically(greedy *g, ft_error *error) {
 ft_status ft_strategy_horizontal_vertical_divide(const ft_landscape *land,
                                                  ft_arena *arena, ft_division *out,
                                                  ft_error *error) {
-  greedy g = {.land = land, .arena = arena, .ns_per_byte = measured_pace(land->catalog)};
+  greedy g = {
+      .land = land, .arena = arena, .ns_per_byte = ft_promise_pace(land->catalog)};
   FT_TRY(ft_quotient_make(land->dag, arena, &g.quotient, error));
   g.stamp = FT_NEW_ARRAY(arena, uint32_t, land->dag->count);
   FT_OOM_IF(!g.stamp, error);

@@ -4,145 +4,243 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
-#include "search/path.h"
+#include "search/kbest.h"
+#include "search/promise.h"
 
 // A trial is stopped early when it is clearly above this much of the group's best.
 static const double BEATEN = 1.15;
-// Promise lost by each schedule tried: eight weigh as much as being 10 % off the path.
-static const double WEAR = 0.0125;
-enum { SLICE = 4 };  // schedules of one group in a row
+enum {
+  SLICE = 4,  // schedules of one group in a row
+  PATHS = 8,
+};
+
+typedef enum class { NEW, TUNED, NEARBY, CLASSES } class;
 
 typedef struct turn {
   uint32_t group;
-  bool is_late;
   double key;  // smaller first
 } turn;
 
-bool ft_tuning_has_work(const ft_catalog *catalog) {
-  for (size_t i = 0; i < catalog->group_count; i++)
-    if (!catalog->group[i].is_open || catalog->group[i].next < catalog->group[i].space)
-      return true;
-  return false;
-}
+typedef struct picker {
+  const ft_landscape *land;
+  const ft_tuning_hints *hints;
+  ft_arena *arena;
+  turn *turn[CLASSES];
+  uint32_t turns[CLASSES];
+  bool *seen;          // [groups]
+  double *promise_ns;  // [groups]
+  uint32_t room, *out_count;
+  ft_pick *out;
+} picker;
 
 static int by_key(const void *a, const void *b) {
   const turn *x = a, *y = b;
-  if (x->is_late != y->is_late) return x->is_late ? 1 : -1;
-  if (x->key < y->key || x->key > y->key) return x->key < y->key ? -1 : 1;
+  if (x->key < y->key || y->key < x->key) return x->key < y->key ? -1 : 1;
   return x->group < y->group ? -1 : x->group > y->group;
 }
 
-// ---- the first round -----------------------------------------------------------
+static void add_turn(picker *p, class class, uint32_t group, double key) {
+  p->seen[group] = true;
+  p->turn[class][p->turns[class]++] = (turn){group, key};
+}
 
-// Traffic of the primitives one by one, less that of the group.
-static ft_status bytes_saved(ft_catalog *catalog, uint32_t index, double *out,
-                             ft_error *error) {
-  const ft_workload *workload = catalog->group[index].workload;
-  double bytes = -(double)workload->read_bytes - (double)workload->write_bytes;
-  for (uint32_t i = 0; i < workload->group.primitive_count; i++) {
-    ft_set one = {workload->group.primitive[i], 1};
-    uint32_t single;
-    FT_TRY(ft_catalog_judge(catalog, one, &single, NULL, error));
-    if (single == FT_NONE) continue;
-    const ft_workload *part = catalog->group[single].workload;
-    bytes += (double)part->read_bytes + (double)part->write_bytes;
-  }
-  *out = bytes;
+// Nothing of it was handed out, and there may be something.
+static bool is_new(const ft_catalog_group *group) {
+  return group->next == 0 && !(group->is_open && group->space == 0);
+}
+
+// ---- handing out ---------------------------------------------------------------
+
+static ft_status deal_one(picker *p, uint32_t index, uint32_t most, ft_error *error) {
+  ft_catalog *catalog = p->land->catalog;
+  FT_TRY(ft_catalog_open(catalog, index, error));
+  ft_catalog_group *group = &catalog->group[index];
+  uint32_t quota =
+      p->hints->is_exhaustive ? group->space : ft_promise_quota(group, p->hints->best_ns);
+  for (; most && *p->out_count < p->room && group->next < quota; most--)
+    p->out[(*p->out_count)++] = (ft_pick){index, group->next++};
   return FT_OK;
 }
 
-// Baselines in their order, then the others by what they save.
-static ft_status list_defaults(ft_catalog *catalog, const uint8_t *rank, turn *out,
-                               uint32_t *out_count, ft_error *error) {
-  for (uint32_t i = 0; i < catalog->group_count; i++) {
-    if (catalog->group[i].next || ft_catalog_is_spent(&catalog->group[i])) continue;
-    turn *t = &out[(*out_count)++];
-    *t = (turn){i, rank[i] == UINT8_MAX, rank[i]};
-    if (!t->is_late) continue;
-    FT_TRY(bytes_saved(catalog, i, &t->key, error));
-    t->key *= -(double)catalog->group[i].instances;
+// Around once, |slice| candidates to each, no more than |room| in all.
+static ft_status deal_class(picker *p, class class, uint32_t slice, uint32_t room,
+                            ft_error *error) {
+  uint32_t before = *p->out_count, limit = before + room;
+  for (uint32_t i = 0; i < p->turns[class] && *p->out_count < limit; i++) {
+    uint32_t left = limit - *p->out_count;
+    FT_TRY(deal_one(p, p->turn[class][i].group, slice < left ? slice : left, error));
   }
   return FT_OK;
 }
 
-// ---- later rounds --------------------------------------------------------------
+// Around until the room is used, or nobody takes any.
+static ft_status deal_all(picker *p, class class, ft_error *error) {
+  for (uint32_t before = UINT32_MAX;
+       before != *p->out_count && *p->out_count < p->room;) {
+    before = *p->out_count;
+    FT_TRY(deal_class(p, class, SLICE, p->room, error));
+  }
+  return FT_OK;
+}
 
-static ft_status price_optimistically(const ft_landscape *land, ft_arena *arena,
-                                      double *out_through, ft_error *error) {
-  const ft_catalog *catalog = land->catalog;
-  double *cost_ns = FT_NEW_ARRAY(arena, double, catalog->group_count);
-  FT_OOM_IF(!cost_ns, error);
+// ---- baselines -----------------------------------------------------------------
+
+static void list_baselines(picker *p) {
+  const ft_catalog *catalog = p->land->catalog;
+  for (uint32_t i = 0; i < catalog->group_count; i++)
+    if (p->hints->rank[i] != UINT8_MAX && is_new(&catalog->group[i]))
+      add_turn(p, NEW, i, p->hints->rank[i] - (double)UINT8_MAX);
+}
+
+// ---- promising paths -----------------------------------------------------------
+
+static void price(picker *p, const double *guess_ns) {
+  const ft_catalog *catalog = p->land->catalog;
   for (size_t i = 0; i < catalog->group_count; i++)
-    cost_ns[i] = ft_catalog_bound_ns(&catalog->group[i]);
-  ft_priced_lattice priced = {land->lattice, land->group_of_set, cost_ns};
-  return ft_path_through(&priced, (uint32_t)catalog->group_count, arena, out_through,
-                         error);
+    p->promise_ns[i] =
+        ft_promise_ns(&catalog->group[i], p->hints->best_ns, guess_ns ? guess_ns[i] : 0);
 }
 
-static double promise(const ft_catalog_group *group, bool is_on_path, double through_ns,
-                      double best_ns) {
-  double slack = is_on_path || through_ns <= best_ns ? 0 : through_ns - best_ns;
-  double share = slack > 0 ? slack / (group->is_measured ? group->cost_ns : best_ns) : 0;
-  return share + WEAR * group->tried;
+static ft_status group_at(const picker *p, ft_set set, uint32_t *out, ft_error *error) {
+  FT_TRY(ft_catalog_judge(p->land->catalog, set, out, NULL, error));
+  FT_ASSERT(*out != FT_NONE);
+  return FT_OK;
 }
 
-static ft_status list_by_promise(const ft_landscape *land, const ft_tuning_hints *hints,
-                                 ft_arena *arena, turn *out, uint32_t *out_count,
-                                 ft_error *error) {
-  const ft_catalog *catalog = land->catalog;
-  double *through = FT_NEW_ARRAY(arena, double, catalog->group_count);
-  FT_OOM_IF(!through, error);
-  FT_TRY(price_optimistically(land, arena, through, error));
-  for (uint32_t i = 0; i < catalog->group_count; i++) {
-    const ft_catalog_group *group = &catalog->group[i];
-    if (group->next == group->space) continue;
-    double key = promise(group, hints->is_on_path[i], through[i], hints->best_ns);
-    out[(*out_count)++] = (turn){i, false, key};
+// What is used more often on the best path than before deserves more schedules.
+static ft_status count_uses(picker *p, const ft_path *path, ft_error *error) {
+  ft_catalog *catalog = p->land->catalog;
+  uint32_t *uses = FT_NEW_ARRAY(p->arena, uint32_t, catalog->group_count);
+  FT_OOM_IF(!uses, error);
+  for (uint32_t i = 0; i < path->set_count; i++) {
+    uint32_t group;
+    FT_TRY(group_at(p, path->set[i], &group, error));
+    if (++uses[group] > catalog->group[group].uses)
+      catalog->group[group].uses = uses[group];
   }
   return FT_OK;
+}
+
+static double gain_key(const ft_catalog_group *group) {
+  if (!group->is_measured) return -INFINITY;
+  return -ft_promise_gain_ns(group) * (group->uses ? group->uses : 1);
+}
+
+// *out_has_work: a group on it is not spent, listed before or not.
+static ft_status list_path(picker *p, const ft_path *path, uint32_t rank,
+                           bool *out_has_work, ft_error *error) {
+  const ft_catalog *catalog = p->land->catalog;
+  *out_has_work = false;
+  for (uint32_t i = 0; i < path->set_count; i++) {
+    uint32_t group;
+    FT_TRY(group_at(p, path->set[i], &group, error));
+    const ft_catalog_group *g = &catalog->group[group];
+    if (ft_promise_is_spent(g, p->hints->best_ns)) continue;
+    *out_has_work = true;
+    if (p->seen[group]) continue;
+    if (is_new(g))
+      add_turn(p, NEW, group, rank);
+    else
+      add_turn(p, rank == 0 ? TUNED : NEARBY, group, gain_key(g));
+  }
+  return FT_OK;
+}
+
+// *out_has_work: the best path under |guess_ns| is not spent.
+static ft_status list_paths(picker *p, const double *guess_ns, bool *out_has_work,
+                            ft_error *error) {
+  ft_path path[PATHS];
+  uint32_t count;
+  price(p, guess_ns);
+  ft_priced_lattice priced = {p->land->lattice, p->land->group_of_set, p->promise_ns};
+  FT_TRY(ft_kbest_solve(&priced, PATHS, p->arena, path, &count, error));
+  FT_TRY(count_uses(p, &path[0], error));
+  FT_TRY(list_path(p, &path[0], 0, out_has_work, error));
+  bool ignored;
+  // A path that promises no more than the best partition has cannot win.
+  for (uint32_t i = 1; i < count && *out_has_work; i++)
+    if (!path[i].cost.missing && path[i].cost.ns < p->hints->best_ns)
+      FT_TRY(list_path(p, &path[i], i, &ignored, error));
+  return FT_OK;
+}
+
+// Partitions that must be tuned as well as the answer: without it a baseline is none.
+static void list_tuned(picker *p) {
+  ft_catalog *catalog = p->land->catalog;
+  for (uint32_t i = 0; i < catalog->group_count; i++) {
+    ft_catalog_group *group = &catalog->group[i];
+    if (!p->hints->uses[i]) continue;
+    if (p->hints->uses[i] > group->uses) group->uses = p->hints->uses[i];
+    if (!p->seen[i] && !is_new(group) && !ft_promise_is_spent(group, p->hints->best_ns))
+      add_turn(p, TUNED, i, gain_key(group));
+  }
+}
+
+static ft_status list_promising(picker *p, ft_error *error) {
+  double *guess_ns;
+  bool has_work;
+  list_tuned(p);
+  FT_TRY(ft_promise_guess(p->land->catalog, p->arena, &guess_ns, error));
+  FT_TRY(list_paths(p, guess_ns, &has_work, error));
+  if (has_work) return FT_OK;
+  return list_paths(p, NULL, &has_work, error);
+}
+
+static void list_everything(picker *p) {
+  const ft_catalog *catalog = p->land->catalog;
+  for (uint32_t i = 0; i < catalog->group_count; i++)
+    if (!catalog->group[i].is_open || catalog->group[i].next < catalog->group[i].space)
+      add_turn(p, TUNED, i, 0);
 }
 
 // ---- picking -------------------------------------------------------------------
 
-static uint32_t deal(ft_catalog_group *group, uint32_t index, uint32_t most,
-                     ft_pick *out) {
-  uint32_t dealt = 0;
-  while (dealt < most && group->next < group->space)
-    out[dealt++] = (ft_pick){index, group->next++};
-  return dealt;
-}
-
-static ft_status deal_round(ft_catalog *catalog, const turn *order, uint32_t turns,
-                            uint32_t slice, uint32_t room, ft_pick *out,
-                            uint32_t *out_count, ft_error *error) {
-  for (uint32_t i = 0; i < turns && *out_count < room; i++) {
-    FT_TRY(ft_catalog_open(catalog, order[i].group, error));
-    uint32_t most = slice < room - *out_count ? slice : room - *out_count;
-    *out_count +=
-        deal(&catalog->group[order[i].group], order[i].group, most, out + *out_count);
+static ft_status prepare(picker *p, ft_error *error) {
+  size_t groups = p->land->catalog->group_count;
+  p->seen = FT_NEW_ARRAY(p->arena, bool, groups);
+  p->promise_ns = FT_NEW_ARRAY(p->arena, double, groups);
+  FT_OOM_IF(!p->seen || !p->promise_ns, error);
+  for (int i = 0; i < CLASSES; i++) {
+    p->turn[i] = FT_NEW_ARRAY(p->arena, turn, groups);
+    FT_OOM_IF(!p->turn[i], error);
   }
   return FT_OK;
+}
+
+static uint32_t sort_turns(picker *p) {
+  uint32_t turns = 0;
+  for (int i = 0; i < CLASSES; i++) {
+    if (p->turns[i]) qsort(p->turn[i], p->turns[i], sizeof *p->turn[i], by_key);
+    turns += p->turns[i];
+  }
+  return turns;
+}
+
+static ft_status deal(picker *p, ft_error *error) {
+  FT_TRY(deal_class(p, TUNED, SLICE, p->room / 4, error));
+  FT_TRY(deal_class(p, NEW, 1, p->room, error));
+  FT_TRY(deal_all(p, TUNED, error));
+  return deal_all(p, NEARBY, error);
 }
 
 ft_status ft_tuning_pick(const ft_landscape *land, const ft_tuning_hints *hints,
                          uint32_t room, ft_arena *arena, ft_pick *out,
-                         uint32_t *out_count, ft_error *error) {
-  ft_catalog *catalog = land->catalog;
-  turn *order = FT_NEW_ARRAY(arena, turn, catalog->group_count);
-  FT_OOM_IF(!order, error);
-  uint32_t turns = 0;
+                         uint32_t *out_count, bool *out_is_done, ft_error *error) {
+  picker p = {.land = land,
+              .hints = hints,
+              .arena = arena,
+              .room = room,
+              .out_count = out_count,
+              .out = out};
   *out_count = 0;
-  FT_TRY(list_defaults(catalog, hints->rank, order, &turns, error));
-  bool is_first_round = turns > 0;
-  if (!is_first_round) FT_TRY(list_by_promise(land, hints, arena, order, &turns, error));
-  if (turns) qsort(order, turns, sizeof *order, by_key);
-  if (is_first_round)
-    return deal_round(catalog, order, turns, 1, room, out, out_count, error);
-  for (uint32_t before = UINT32_MAX; before != *out_count && *out_count < room;) {
-    before = *out_count;
-    FT_TRY(deal_round(catalog, order, turns, SLICE, room, out, out_count, error));
-  }
-  return FT_OK;
+  FT_TRY(prepare(&p, error));
+  list_baselines(&p);
+  if (hints->is_exhaustive)
+    list_everything(&p);
+  else if (p.turns[NEW] == 0 || (p.turns[NEW] < room && isfinite(hints->best_ns)))
+    FT_TRY(list_promising(&p, error));
+  *out_is_done = sort_turns(&p) == 0;
+  return deal(&p, error);
 }
 
 // ---- measuring -----------------------------------------------------------------
@@ -150,11 +248,14 @@ ft_status ft_tuning_pick(const ft_landscape *land, const ft_tuning_hints *hints,
 static ft_status record_all(ft_catalog *catalog, const ft_pick *pick, uint32_t count,
                             const ft_trial *trial, bool is_interrupted, ft_error *error) {
   for (uint32_t i = 0; i < count; i++) {
-    bool is_nobodys = trial[i].outcome == FT_OUTCOME_INTERRUPTED ||
-                      trial[i].outcome == FT_OUTCOME_PENDING;
-    if (is_interrupted && is_nobodys) continue;
-    FT_TRY(
-        ft_catalog_record(catalog, pick[i].group, pick[i].candidate, &trial[i], error));
+    bool is_pending = trial[i].outcome == FT_OUTCOME_PENDING;
+    if (is_interrupted && (is_pending || trial[i].outcome == FT_OUTCOME_INTERRUPTED))
+      continue;
+    if (is_pending)
+      ft_catalog_skip(catalog, pick[i].group);
+    else
+      FT_TRY(
+          ft_catalog_record(catalog, pick[i].group, pick[i].candidate, &trial[i], error));
   }
   return FT_OK;
 }

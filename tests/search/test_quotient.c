@@ -88,3 +88,25 @@ Test(search_quotient, a_detour_is_exactly_what_makes_a_merge_cyclic) {
   cr_assert_gt(refused, 50);
   cr_assert_gt(merged, 50);
 }
+
+Test(search_quotient, keeps_an_order_in_which_the_parts_can_run) {
+  ft_rng rng = ft_rng_seed(10);
+  for (uint32_t i = 0; i < 100; i++) {
+    ft_dag dag = random_dag(arena, &rng, 40, 6);
+    ft_quotient q = quotient_of(&dag);
+    for (uint32_t k = 0; k < 60; k++) {
+      uint32_t a = q.owner[ft_rng_below(&rng, 40)], b = q.owner[ft_rng_below(&rng, 40)];
+      if (a >= b || ft_quotient_has_detour(&q, a, b) || ft_quotient_has_detour(&q, b, a))
+        continue;
+      ft_quotient_unite(&q, a, b);
+      for (uint32_t v = 0; v < 40; v++) {
+        uint32_t part = q.owner[v];
+        cr_assert_eq(q.order[q.at[part]], part);
+        for (uint32_t e = dag.producer_at[v]; e < dag.producer_at[v + 1]; e++) {
+          uint32_t from = q.owner[dag.producer[e]];
+          cr_assert(from == part || q.at[from] < q.at[part]);
+        }
+      }
+    }
+  }
+}
