@@ -121,10 +121,16 @@ static void print_comparison(const ft_comparison_report *r) {
   if (r->is_open)
     printf(
         "             too few rounds to be sure of a faster one: give it more --time\n");
-  for (uint32_t i = 0; i < r->plan_count; i++)
-    if (r->plan[i].absence)
-      printf("             without %s: %s\n", ft_plan_kind_text(r->plan[i].kind),
-             r->plan[i].absence);
+  uint32_t others = 0;
+  for (uint32_t i = 0; i < r->plan_count; i++) {
+    const ft_compared *c = &r->plan[i];
+    if (!c->absence) continue;
+    if (c->kind > FT_PLAN_KBEST && r->plan[i - 1].absence)
+      others++;  // for the same reason, mostly
+    else
+      printf("             without %s: %s\n", ft_plan_kind_text(c->kind), c->absence);
+  }
+  if (others) printf("             and %u more of the next best\n", others);
   if (!r->is_alone)
     printf("             the budget ended before the kernels' own objects were built\n");
 }

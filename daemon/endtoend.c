@@ -7,7 +7,7 @@
 #include "core/log.h"
 #include "daemon/endtoend_private.h"
 
-enum { SLICE = 16 };  // kernels built alone between two looks at the clock
+enum { SLICE = 8 };  // kernels built alone between two looks at the clock
 
 // ---- partitions become plans ------------------------------------------------------
 
@@ -275,19 +275,23 @@ ft_status ft_contenders_make(ft_session *s, const ft_graph *graph,
 
 // ---- as it is stored ------------------------------------------------------------------
 
-// Objects that are there already cost nothing; what is missing is built slice by slice.
+// Objects that are there already cost nothing; what is missing is built slice by slice,
+// as long as another one fits.
 static ft_status build_slices(ft_session *s, const ft_plan *plan, uint64_t grace_ns,
                               ft_arena *arena, bool *out_all, ft_error *error) {
   ft_candidate *candidate;
   ft_module *module = FT_NEW_ARRAY(arena, ft_module, SLICE);
   FT_OOM_IF(!module, error);
   FT_TRY(candidates_of(plan, arena, &candidate, error));
+  uint64_t took_ns = 0;
+  *out_all = false;
   for (uint32_t i = 0; i < plan->group_count; i += SLICE) {
     uint32_t count = plan->group_count - i < SLICE ? plan->group_count - i : SLICE;
-    *out_all = ft_left_ns(grace_ns) > 0;
-    if (!*out_all) return FT_OK;
+    if (ft_left_ns(grace_ns) <= took_ns) return FT_OK;
+    uint64_t start = ft_clock_ns();
     FT_TRY(s->builder.build(s->builder.self, candidate + i, count, true, arena, module,
                             error));
+    took_ns = ft_clock_ns() - start;
   }
   *out_all = true;
   return FT_OK;

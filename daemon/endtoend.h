@@ -80,7 +80,8 @@ typedef struct ft_decision {
   uint32_t column[FT_CONTENDERS];  // which contender each column is
 } ft_decision;
 
-// Rounds until the budget ends, and the contest's verdict. Base: unfused, or, when that
+// Rounds until the budget ends (as many as a claim needs, until the grace does), and the
+// contest's verdict. Base: unfused, or, when that
 // did not run, the first that did.
 FT_MUST_CHECK ft_status ft_contenders_decide(ft_session *session,
                                              const ft_contender contender[FT_CONTENDERS],

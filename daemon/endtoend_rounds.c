@@ -73,8 +73,17 @@ typedef struct stages {
   ft_session *session;
   const ft_contender *contender;
   const uint32_t *column;
-  uint64_t budget_ns, seed;
+  ft_deadlines deadlines;
+  uint64_t seed;
+  uint32_t rounds;
 } stages;
+
+// The rounds without which nothing can be said are owed: they may use the grace.
+static uint64_t stages_left(void *ctx) {
+  const stages *st = ctx;
+  bool is_owed = st->rounds < FT_CONTEST_FEWEST;
+  return ft_left_ns(is_owed ? st->deadlines.grace_ns : st->deadlines.budget_ns);
+}
 
 static ft_status run_stage(void *ctx, const uint32_t *column, uint32_t count,
                            uint32_t rounds, ft_arena *arena, ft_compare_result *out,
@@ -83,12 +92,10 @@ static ft_status run_stage(void *ctx, const uint32_t *column, uint32_t count,
   const ft_program *program[FT_CONTENDERS];
   for (uint32_t i = 0; i < count; i++)
     program[i] = &st->contender[st->column[column[i]]].program;
-  return ft_cpu_runner_compare(st->session->runner, program, count, rounds,
-                               ft_left_ns(st->budget_ns), st->seed++, arena, out, error);
-}
-
-static uint64_t stages_left(void *ctx) {
-  return ft_left_ns(((stages *)ctx)->budget_ns);
+  FT_TRY(ft_cpu_runner_compare(st->session->runner, program, count, rounds,
+                               stages_left(st), st->seed++, arena, out, error));
+  st->rounds += out->rounds;
+  return FT_OK;
 }
 
 static uint32_t column_of(const uint32_t *column, uint32_t distinct, uint32_t contender) {
@@ -119,7 +126,7 @@ ft_status ft_contenders_decide(ft_session *s, const ft_contender contender[FT_CO
   memset(out, 0, sizeof *out);
   uint32_t distinct = list_distinct(contender, FT_CONTENDERS, out->column);
   FT_TRY(need_contenders(contender, distinct, error));
-  stages st = {s, contender, out->column, deadlines->budget_ns, seed};
+  stages st = {s, contender, out->column, *deadlines, seed, 0};
   FT_TRY(hold_contest(&st, distinct, arena, out, error));
   FT_TRY(ft_contest_decide(&out->contest, arena, &out->verdict, error));
   out->served = out->column[out->verdict.served];
