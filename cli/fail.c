@@ -8,6 +8,9 @@ static const char *hint_of(const ft_model *model, const ft_error *error) {
     return "bind the dims, for example --dim NAME=8, or all of them with --dim '*=8'";
   switch (error->code) {
     case FT_NOT_FOUND:
+      if (strstr(error->text, "fusetune revalidate"))
+        return "fusetune revalidate MODEL.onnx, or fusetune tune MODEL.onnx to search "
+               "anew";
       return "fusetune tune MODEL.onnx makes a plan";
     case FT_UNSUPPORTED:
       return "README.md, Limits, lists what is imported";

@@ -107,12 +107,25 @@ static ft_status eliminate(ft_contest *c, ft_arena *scratch, ft_error *error) {
   return FT_OK;
 }
 
+// The last that need not stay; false: there is none.
+static bool drop_last(ft_contest *c) {
+  for (uint32_t i = c->count; i-- > 0;) {
+    if (c->has_left[i] || i == c->base || i == c->incumbent) continue;
+    c->has_left[i] = true;
+    return true;
+  }
+  return false;
+}
+
+// Many large plans may not fit into the worker together; fewer do.
 static ft_status run_stage(const ft_contest_runner *runner, ft_contest *c,
                            uint32_t rounds, ft_arena *arena, ft_error *error) {
-  uint32_t present[FT_CONTEST_MOST];
-  uint32_t count = list_present(c, present);
+  uint32_t present[FT_CONTEST_MOST], count;
   ft_compare_result result;
-  FT_TRY(runner->run(runner->ctx, present, count, rounds, arena, &result, error));
+  do {
+    count = list_present(c, present);
+    FT_TRY(runner->run(runner->ctx, present, count, rounds, arena, &result, error));
+  } while (result.outcome == FT_OUTCOME_OUT_OF_MEMORY && count > 1 && drop_last(c));
   if (result.outcome != FT_OUTCOME_OK)
     FT_FAIL(error, FT_INTERNAL, "contender %u ended as %s in the comparison",
             result.culprit < count ? present[result.culprit] : 0,

@@ -48,6 +48,7 @@ static ft_status open_rooms(ft_session *s, const ft_session_options *options,
   FT_OOM_IF(!s->store_path || !s->cache_folder, error);
   FT_TRY(probe_target(s, options->threads, error));
   FT_TRY(ft_store_open(s->store_path, heap, &s->store, error));
+  ft_store_expect_codegen(s->store, FT_CODEGEN_VERSION);
   ft_codegen_options codegen = {.cache_folder = s->cache_folder,
                                 .jobs = options->jobs,
                                 .stop = options->stop,

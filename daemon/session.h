@@ -66,6 +66,8 @@ typedef struct ft_tune_options {
   uint32_t max_trials;  // 0: none
   uint32_t window, span;
   uint64_t seed;
+  const ft_builder
+      *builder;  // what the search may try; NULL: all that the session builds
   void (*progress)(void *ctx, const ft_search_progress *progress);
   void *progress_ctx;
 } ft_tune_options;

@@ -87,8 +87,9 @@ static ft_status search(tuning *t, ft_measured_runner *measured, ft_error *error
                                .progress = t->options.progress,
                                .progress_ctx = t->options.progress_ctx};
   ft_status status =
-      ft_search_run(t->model->graph, &t->session->target, &t->session->builder, &table,
-                    &options, t->arena, t->search, error);
+      ft_search_run(t->model->graph, &t->session->target,
+                    t->options.builder ? t->options.builder : &t->session->builder,
+                    &table, &options, t->arena, t->search, error);
   ft_cpu_runner_limit_trials(t->session->runner, 0, 0);
   return status;
 }

@@ -22,6 +22,8 @@ typedef struct ft_store ft_store;
 FT_MUST_CHECK ft_status ft_store_open(const char *path, const ft_allocator *allocator,
                                       ft_store **out, ft_error *error);
 void ft_store_close(ft_store *store);  // NULL is fine
+// From now on a served plan is found only when its kernels are of that version; 0: any.
+void ft_store_expect_codegen(ft_store *store, uint32_t version);
 // $FUSETUNE_STORE, or $XDG_DATA_HOME/fusetune/store.db, or
 // ~/.local/share/fusetune/store.db.
 const char *ft_store_default_path(ft_arena *arena);
@@ -112,6 +114,34 @@ FT_MUST_CHECK ft_status ft_store_refusal_save(ft_store *store, int64_t run_id,
 FT_MUST_CHECK ft_status ft_store_served_plan(ft_store *store, const ft_graph *graph,
                                              const ft_target *target, ft_arena *arena,
                                              const char **out_body, ft_error *error);
+
+// ---- after the key has changed: a new compiler, driver or codegen version
+typedef struct ft_old_key {
+  int64_t target_id, binding_id;
+  uint32_t codegen_version;
+  const char *target;  // its name
+  const char
+      *differs;  // "compilers (there ..., here ...), toolkit", or codegen's versions
+} ft_old_key;
+// The key of the plan of this model and dims that was served last under another key than
+// |target| and |codegen_version|; this very device's before others. Strings in |arena|.
+// NOT_FOUND when there is none.
+FT_MUST_CHECK ft_status ft_store_old_key(ft_store *store, const ft_graph *graph,
+                                         const ft_target *target,
+                                         uint32_t codegen_version, ft_arena *arena,
+                                         ft_old_key *out, ft_error *error);
+typedef struct ft_old_candidate {
+  const char *tactic;
+  ft_schedule schedule;
+  uint64_t median_ns;
+} ft_old_candidate;
+// The fastest candidates of |workload| under |key|, at most |most|, fastest first; none
+// when no stored plan of the model uses the workload. Quarantined ones are not listed.
+FT_MUST_CHECK ft_status ft_store_old_candidates(ft_store *store, const ft_old_key *key,
+                                                const ft_workload *workload,
+                                                uint32_t most, ft_arena *arena,
+                                                ft_old_candidate **out,
+                                                uint32_t *out_count, ft_error *error);
 
 // The row of that plan; id 0 when there is none (or it may not run any more).
 typedef struct ft_served_plan {

@@ -5,6 +5,7 @@
 //  bound
 //     dims, then the hash of the primitives with concrete shapes.
 //  2. The target is the same: the signature, so device, driver, compilers, threads, ...
+//     And its kernels are of the codegen version that the store was told to expect.
 //  3. It won its end-to-end comparison: served = 1, and at most one row per binding and
 //     target has that (a unique index).
 //  4. None of its candidates is quarantined.
@@ -168,7 +169,8 @@ ft_status ft_store_incumbent(ft_store *store, const ft_graph *graph,
   ft_status status = ft_sql_start(
       store, FT_SQL_SERVED_PLAN,
       FT_SQL_VALUES(ft_sql_hash(&graph->symbolic_hash), ft_sql_text(ft_store_dims(graph)),
-                    ft_sql_hash(&graph->bound_hash), ft_sql_hash(&target->signature)),
+                    ft_sql_hash(&graph->bound_hash), ft_sql_hash(&target->signature),
+                    ft_sql_int(store->codegen_version)),
       &row, error);
   if (status == FT_OK) status = ft_sql_step(store, row, &has_row, error);
   if (status == FT_OK && has_row)

@@ -12,6 +12,7 @@ typedef struct fake {
   uint64_t left_ns;  // falls as rounds run
   bool is_busy;      // every third round is three times as slow, for all
   uint32_t dies;     // contender + 1; 0: nobody
+  uint32_t room;     // most at a time; 0: any number
   ft_rng rng;
   uint32_t calls, runs[FT_CONTEST_MOST];
 } fake;
@@ -45,6 +46,10 @@ static ft_status run(void *ctx, const uint32_t *contender, uint32_t count,
                              .time_ns = time,
                              .flags = flags,
                              .outcome = FT_OUTCOME_OK};
+  if (f->room && count > f->room) {
+    *out = (ft_compare_result){.programs = count, .outcome = FT_OUTCOME_OUT_OF_MEMORY};
+    return FT_OK;
+  }
   for (uint32_t r = 0; r < rounds; r++)
     for (uint32_t i = 0; i < count; i++) {
       uint64_t ns = sample(f, contender[i], r);
@@ -194,6 +199,15 @@ Test(daemon_contest, a_base_that_is_the_incumbent_is_served_until_it_is_beaten) 
 Test(daemon_contest, a_busy_machine_slows_all_and_changes_nothing) {
   fake f = {.count = 2, .noise = 20, .typical_ns = {1000, 900}, .is_busy = true};
   ft_contest c = contest_of(&f, 0, FT_CONTEST_NOBODY);
+  cr_assert_eq(decide(&c).served, 1);
+}
+
+Test(daemon_contest,
+     what_does_not_fit_together_goes_from_the_end_but_not_those_that_stay) {
+  fake f = {.count = 5, .noise = 5, .typical_ns = {1000, 900, 980, 970, 995}, .room = 3};
+  ft_contest c = contest_of(&f, 0, 4);
+  cr_assert(c.has_left[3] && c.has_left[2] && !c.has_left[4] && !c.has_left[0]);
+  cr_assert_eq(f.runs[2] + f.runs[3], 0);
   cr_assert_eq(decide(&c).served, 1);
 }
 
