@@ -16,6 +16,9 @@ enum {
 
 enum { FT_MAX_DIM_OPTIONS = 64 };
 
+// Options that say what a plan must keep to; ft_cli_open binds the model to them.
+#define FT_CONSTRAINTS "keep no-fuse fuse subgraph deterministic max-workspace"
+
 typedef struct ft_cli_file {
   const char *name, *path;
 } ft_cli_file;
@@ -35,6 +38,9 @@ typedef struct ft_cli_options {
   uint32_t range_count;
   ft_input_range range[FT_MAX_DIM_OPTIONS];
   const char *outputs;
+  ft_constraint_spec constraints;
+  double until_gap;
+  bool from_store;
 } ft_cli_options;
 
 #define FT_VERB(name, function, arguments, text) int function(int argc, char **argv);

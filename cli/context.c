@@ -97,7 +97,8 @@ static ft_status load_model(ft_cli_context *c, ft_error *error) {
                               .dim = c->options.dim,
                               .input_count = c->options.input_count,
                               .input = c->options.input};
-  return ft_model_load(c->options.model, &import, c->arena, &c->model, error);
+  FT_TRY(ft_model_load(c->options.model, &import, c->arena, &c->model, error));
+  return ft_model_constrain(&c->model, &c->options.constraints, c->arena, error);
 }
 
 int ft_cli_open(ft_cli_context *c) {

@@ -15,6 +15,12 @@ typedef enum kind {
   COUNT,
   NUMBER,
   TEXT,
+  SHARE,
+  BYTES,
+  KEEP,
+  NO_FUSE,
+  FUSE,
+  BETWEEN,
   FLAG
 } kind;
 
@@ -147,6 +153,49 @@ static bool parse_range(ft_cli_options *out, char *text) {
   return true;
 }
 
+// "2%" or "0.02": above 0 and below 1.
+static bool parse_share(void *where, const char *text) {
+  char *end;
+  double value = strtod(text, &end);
+  if (end == text) return false;
+  if (*end == '%') value /= 100, end++;
+  if (*end || !(value > 0 && value < 1)) return false;
+  *(double *)where = value;
+  return true;
+}
+
+static bool parse_bytes(void *where, const char *text) {
+  static const char units[] = "KMG";
+  const char *end;
+  uint64_t value;
+  if (!read_number(text, &value, &end) || value == 0) return false;
+  const char *unit = *end ? strchr(units, *end) : NULL;
+  if (*end && (!unit || end[1])) return false;
+  uint32_t shift = unit ? 10 * (uint32_t)(unit - units + 1) : 0;
+  if (value > UINT64_MAX >> shift) return false;
+  *(uint64_t *)where = value << shift;
+  return true;
+}
+
+// The names left and right of |mark|, which is cut out in place.
+static bool parse_pair(char *text, char mark, ft_name_pair *out) {
+  char *at = strchr(text, mark);
+  if (!at || at == text || !at[1]) return false;
+  *at = '\0';
+  *out = (ft_name_pair){text, at + 1};
+  return true;
+}
+
+static bool parse_pairs(char *text, ft_name_pair *list, uint32_t *count) {
+  return *count < FT_MAX_CONSTRAINTS && parse_pair(text, ',', &list[*count]) && ++*count;
+}
+
+static bool parse_keep(ft_constraint_spec *out, const char *text) {
+  if (out->keep_count == FT_MAX_CONSTRAINTS || !*text) return false;
+  out->keep[out->keep_count++] = text;
+  return true;
+}
+
 static bool apply(const option_info *info, char *text, ft_cli_options *out) {
   void *where = (char *)out + info->offset;
   switch (info->kind) {
@@ -167,6 +216,18 @@ static bool apply(const option_info *info, char *text, ft_cli_options *out) {
     case TEXT:
       *(const char **)where = text;
       return *text != '\0';
+    case SHARE:
+      return parse_share(where, text);
+    case BYTES:
+      return parse_bytes(where, text);
+    case KEEP:
+      return parse_keep(&out->constraints, text);
+    case NO_FUSE:
+      return parse_pairs(text, out->constraints.no_fuse, &out->constraints.no_fuse_count);
+    case FUSE:
+      return parse_pairs(text, out->constraints.fuse, &out->constraints.fuse_count);
+    case BETWEEN:
+      return parse_pair(text, ':', where);
     case FLAG:
       *(bool *)where = true;
       return true;

@@ -73,9 +73,11 @@ static void print_refusal(const ft_graph *graph, const ft_refusal_record *r) {
     return;  // the store is not above suspicion
   const ft_primitive *p = &graph->primitive[r->producer],
                      *c = &graph->primitive[r->consumer];
-  printf("  %u %s '%s' -> %u %s '%s': %s: %s\n", r->producer, ft_op_describe(p->op)->name,
+  printf("  %u %s '%s' -> %u %s '%s': ", r->producer, ft_op_describe(p->op)->name,
          graph->operator_[p->op_index].name, r->consumer, ft_op_describe(c->op)->name,
-         graph->operator_[c->op_index].name, r->rule, r->detail);
+         graph->operator_[c->op_index].name);
+  bool says_rule = strncmp(r->detail, r->rule, strlen(r->rule)) == 0;
+  printf("%s%s%s\n", says_rule ? "" : r->rule, says_rule ? "" : ": ", r->detail);
 }
 
 void ft_cli_print_refusals(const ft_answer *answer) {
@@ -135,6 +137,12 @@ static void print_comparison(const ft_comparison_report *r) {
     printf("             the budget ended before the kernels' own objects were built\n");
 }
 
+static void print_groups_measured(const ft_search_result *s) {
+  double share = s->group_count ? 100.0 * s->measured_count / s->group_count : 0;
+  printf("  groups     %u legal, %u unique, %u measured (%.0f %%), in %u rounds\n",
+         s->legal_groups, s->group_count, s->measured_count, share, s->rounds);
+}
+
 void ft_cli_print_answer(const ft_answer *a) {
   const ft_plan *p = a->plan;
   const ft_plan_times *t = &p->times;
@@ -152,7 +160,12 @@ void ft_cli_print_answer(const ft_answer *a) {
          ft_cli_time_text(t->additive_ns, additive), ft_cli_time_text(t->bound_ns, bound),
          100 * t->gap, p->window_saturated ? "   (window saturated: try --window)" : "");
   if (!a->is_tuned) return;
+  print_groups_measured(a->search);
   print_outcomes(a);
+  if (a->is_replayed) {
+    printf("  served     as before: nothing was measured, nothing is stored\n");
+    return;
+  }
   print_served(a);
   print_comparison(&a->comparison);
 }

@@ -26,9 +26,10 @@ static int revalidate(ft_cli_context *c) {
 
 int ft_verb_revalidate(int argc, char **argv) {
   ft_cli_context c = {0};
-  int code =
-      ft_cli_parse("revalidate", "dim input time top seed jobs threads store cache json",
-                   true, argc, argv, &c.options);
+  int code = ft_cli_parse("revalidate",
+                          "dim input time top " FT_CONSTRAINTS
+                          " seed jobs threads store cache json",
+                          true, argc, argv, &c.options);
   if (code >= 0) return code;
   code = ft_cli_open(&c);
   if (code < 0) code = revalidate(&c);

@@ -143,10 +143,11 @@ static int run(ft_cli_context *c) {
 
 int ft_verb_run(int argc, char **argv) {
   ft_cli_context c = {0};
-  int code = ft_cli_parse(
-      "run",
-      "verify dim input input-file input-range outputs seed threads store cache json",
-      true, argc, argv, &c.options);
+  int code =
+      ft_cli_parse("run",
+                   "verify dim input input-file input-range outputs " FT_CONSTRAINTS
+                   " seed threads store cache json",
+                   true, argc, argv, &c.options);
   if (code >= 0) return code;
   code = ft_cli_open(&c);
   if (code < 0) code = run(&c);

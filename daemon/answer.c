@@ -53,12 +53,17 @@ static void add_tuning(json_t *o, const ft_answer *a) {
   json_object_set_new(o, "trials", json_integer(a->trials));
   json_object_set_new(o, "new_trials", json_integer(a->new_trials));
   json_object_set_new(o, "outcomes", outcomes_json(a));
-  json_object_set_new(o, "served", json_string(ft_plan_kind_text(a->served)));
-  json_object_set_new(o, "sign_test_p", json_real(a->sign_p));
-  json_object_set_new(o, "comparison", comparison_json(&a->comparison));
+  if (!a->is_replayed) {
+    json_object_set_new(o, "served", json_string(ft_plan_kind_text(a->served)));
+    json_object_set_new(o, "sign_test_p", json_real(a->sign_p));
+    json_object_set_new(o, "comparison", comparison_json(&a->comparison));
+  }
   json_object_set_new(o, "stop_reason", json_string(a->search->stop_reason));
   json_object_set_new(o, "legal_groups", json_integer(a->search->legal_groups));
-  json_object_set_new(o, "unique_groups", json_integer(a->search->group_count));
+  json_object_set_new(o, "groups_unique", json_integer(a->search->group_count));
+  json_object_set_new(o, "groups_measured", json_integer(a->search->measured_count));
+  json_object_set_new(o, "rounds", json_integer(a->search->rounds));
+  json_object_set_new(o, "bound_contradictions", json_integer(a->search->contradictions));
   json_object_set_new(o, "ideals", json_integer(a->search->ideals));
 }
 

@@ -177,7 +177,8 @@ static bool is_answered(const ft_measured_runner *r, ft_known_trial *known,
 typedef struct pending {
   uint32_t index;  // in the request list
   int64_t candidate_id;
-  bool is_retry;  // it timed out in another run
+  bool is_retry;     // it timed out in another run
+  bool is_answered;  // but whether it may be used is known when it is built
 } pending;
 
 // One candidate: pending row, run, outcome row. |module| may have failed to build.
@@ -214,6 +215,24 @@ static ft_status run_one(ft_measured_runner *r, const ft_measure_request *reques
   return status == FT_OK ? kept : status;
 }
 
+static bool is_too_large(const ft_measured_runner *r, const ft_module *module) {
+  return r->max_workspace_bytes && module->outcome == FT_OUTCOME_OK &&
+         module->workspace_bytes > r->max_workspace_bytes;
+}
+
+static ft_trial trial_of_refused(const ft_measured_runner *r, const ft_module *module,
+                                 ft_arena *arena) {
+  const char *text =
+      ft_arena_printf(arena, "needs %llu bytes of workspace, the limit is %llu",
+                      (unsigned long long)module->workspace_bytes,
+                      (unsigned long long)r->max_workspace_bytes);
+  return (ft_trial){.outcome = FT_OUTCOME_RESOURCE_LIMIT,
+                    .max_error_ratio = -1,
+                    .worst = "",
+                    .error = text ? text : "needs too much workspace",
+                    .env = "{}"};
+}
+
 // Answers what the store knows; lists the rest in |todo|.
 static ft_status split_known(ft_measured_runner *r, const ft_measure_request *request,
                              uint32_t count, ft_arena *arena, ft_trial *out,
@@ -226,13 +245,15 @@ static ft_status split_known(ft_measured_runner *r, const ft_measure_request *re
                               FT_CODEGEN_VERSION, &id, error));
     ft_known_trial known;
     FT_TRY(ft_store_find_trial(s->store, id, "cold", arena, &known, error));
-    if (is_answered(r, &known, request[i].is_confirmation)) {
+    bool is_known = is_answered(r, &known, request[i].is_confirmation);
+    if (is_known && !r->max_workspace_bytes) {
       out[i] = known.trial;
       count_outcome(r, out[i].outcome);
-    } else {
-      out[i] = (ft_trial){.outcome = FT_OUTCOME_INTERRUPTED, .worst = "", .error = ""};
-      todo[(*todo_count)++] = (pending){i, id, known.timeout_run != 0};
+      continue;
     }
+    out[i] = (ft_trial){.outcome = FT_OUTCOME_INTERRUPTED, .worst = "", .error = ""};
+    if (is_known) out[i] = known.trial;
+    todo[(*todo_count)++] = (pending){i, id, known.timeout_run != 0, is_known};
   }
   return FT_OK;
 }
@@ -262,7 +283,12 @@ static ft_status measure(void *self, const ft_measure_request *request, uint32_t
     if (r->session->stop && *r->session->stop)
       FT_FAIL(error, FT_INTERRUPTED, "interrupted; everything measured is saved");
     uint32_t index = todo[i].index;
-    FT_TRY(run_one(r, &request[index], &todo[i], &module[i], arena, &out[index], error));
+    if (is_too_large(r, &module[i])) {
+      out[index] = trial_of_refused(r, &module[i], arena);
+    } else if (!todo[i].is_answered) {
+      FT_TRY(
+          run_one(r, &request[index], &todo[i], &module[i], arena, &out[index], error));
+    }
     count_outcome(r, out[index].outcome);
     ft_log(FT_LOG_DEBUG, "trial %s: %s, median %llu ns, %u samples %s",
            request[index].candidate->tactic, ft_outcome_text(out[index].outcome),

@@ -9,8 +9,10 @@ typedef struct ft_measured_runner {
   ft_session *session;
   int64_t run_id;
   uint64_t seed;
-  uint64_t trial_limit_ns;  // of a first look; a confirmation gets five times it
-  uint32_t asked, ran;      // candidates asked for; those that really ran
+  uint64_t max_workspace_bytes;  // candidates that need more end as resource_limit, and
+                                 // that is not written down; 0: no limit
+  uint64_t trial_limit_ns;       // of a first look; a confirmation gets five times it
+  uint32_t asked, ran;           // candidates asked for; those that really ran
   uint32_t outcome[FT_OUTCOME_COUNT];  // of those asked for
   ft_arena *scratch;                   // reset per batch
   struct ft_bench *bench;              // inputs and check of the workload in hand

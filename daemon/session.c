@@ -102,6 +102,23 @@ ft_status ft_model_load(const char *path, const ft_import_options *options,
   return ft_import_onnx(path, options, arena, &out->graph, &out->report, error);
 }
 
+ft_status ft_model_constrain(ft_model *model, const ft_constraint_spec *spec,
+                             ft_arena *arena, ft_error *error) {
+  const ft_constraints *known;
+  FT_TRY(ft_constraints_make(model->graph, spec, arena, &known, error));
+  if (ft_constraint_spec_is_empty(spec)) return FT_OK;
+  const char *text = ft_constraint_spec_text(spec, arena);
+  FT_OOM_IF(!text, error);
+  const char *dims = model->graph->dims_json;
+  bool has_dims = dims && dims[0] == '{' && dims[1] != '}';
+  dims = ft_arena_printf(arena, "{\"#constraints\":%s%s%s", text, has_dims ? "," : "",
+                         has_dims ? dims + 1 : "}");
+  FT_OOM_IF(!dims, error);
+  model->graph->dims_json = dims;
+  model->constraints = spec;
+  return FT_OK;
+}
+
 const char *ft_plan_kind_text(ft_plan_kind kind) {
   static const char *const text[] = {"tuned",  "unfused",   "primitive",
                                      "greedy", "incumbent", "kbest"};

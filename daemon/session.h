@@ -55,11 +55,18 @@ typedef struct ft_model {
   const char *path;
   ft_graph *graph;
   ft_import_report report;
+  const ft_constraint_spec *constraints;  // what its plans must keep to; NULL: nothing
 } ft_model;
 // An ONNX file, or a JSON graph (docs/graph_format.md) when it begins with '{' or is
 // called *.json. Errors as ft_import_onnx and ft_import_json have them.
 FT_MUST_CHECK ft_status ft_model_load(const char *path, const ft_import_options *options,
                                       ft_arena *arena, ft_model *out, ft_error *error);
+
+// From now on this is a model whose plans keep to |spec| (borrowed): tuning it makes such
+// a plan, and a query finds only that. INVALID_ARGUMENT names what is not in the model.
+FT_MUST_CHECK ft_status ft_model_constrain(ft_model *model,
+                                           const ft_constraint_spec *spec,
+                                           ft_arena *arena, ft_error *error);
 
 typedef struct ft_tune_options {
   uint64_t limit_ns;    // whole run; 0: one minute
@@ -67,7 +74,8 @@ typedef struct ft_tune_options {
   uint32_t window, span;
   uint64_t seed;
   const ft_builder
-      *builder;  // what the search may try; NULL: all that the session builds
+      *builder;      // what the search may try; NULL: all that the session builds
+  double until_gap;  // stop searching once the gap is at most this; 0: do not
   void (*progress)(void *ctx, const ft_search_progress *progress);
   void *progress_ctx;
 } ft_tune_options;
@@ -121,6 +129,7 @@ typedef struct ft_answer {
   const ft_refusal_record *refusal;
   // Only after a tuning run:
   bool is_tuned;        // the members below hold
+  bool is_replayed;     // nothing was measured, so nothing was compared or served
   ft_plan_kind served;  // which plan won: one of the four, or the incumbent
   double sign_p;        // paired sign test, served against unfused; 1 when unfused won
   ft_comparison_report comparison;
@@ -134,6 +143,14 @@ typedef struct ft_answer {
 FT_MUST_CHECK ft_status ft_session_tune(ft_session *session, const ft_model *model,
                                         const ft_tune_options *options, ft_arena *arena,
                                         ft_answer *out, ft_error *error);
+
+// The best plan by the times in the store, all of them and no others: measures nothing,
+// writes nothing (kernels are built). Candidates that the store does not know count as
+// untried. So the same store gives the same plan, and a store that a run has filled gives
+// the partition which that run found. NOT_FOUND: the store has no complete partition.
+FT_MUST_CHECK ft_status ft_session_replay(ft_session *session, const ft_model *model,
+                                          const ft_tune_options *options, ft_arena *arena,
+                                          ft_answer *out, ft_error *error);
 
 // The stored plan for this very model, dims and target; NOT_FOUND says what is there
 // instead. Measures nothing, writes nothing.

@@ -84,6 +84,8 @@ static ft_status search(tuning *t, ft_measured_runner *measured, ft_error *error
                                .max_trials = t->options.max_trials,
                                .seed = t->options.seed,
                                .confirm = true,
+                               .constraints = t->model->constraints,
+                               .until_gap = t->options.until_gap,
                                .progress = t->options.progress,
                                .progress_ctx = t->options.progress_ctx};
   ft_status status =
@@ -299,6 +301,8 @@ ft_status ft_session_tune(ft_session *session, const ft_model *model,
   ft_measured_runner measured;
   ft_status status = ft_measured_runner_init(session, t.run_id, t.options.seed,
                                              trial_limit_ns(&t), &measured, error);
+  if (status == FT_OK && model->constraints)
+    measured.max_workspace_bytes = model->constraints->max_workspace_bytes;
   if (status == FT_OK) status = run(&t, &measured, error);
   const char *reason = status == FT_OK            ? t.search->stop_reason
                        : status == FT_INTERRUPTED ? "interrupted"

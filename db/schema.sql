@@ -47,7 +47,8 @@ CREATE TABLE graph(
 CREATE TABLE binding(
   id INTEGER PRIMARY KEY,
   graph_id INTEGER NOT NULL REFERENCES graph,
-  dims TEXT NOT NULL CHECK(json_valid(dims)),  -- {"N":8}: sorted, compact
+  dims TEXT NOT NULL CHECK(json_valid(dims)),  -- {"N":8}: sorted, compact; plans that keep
+                             -- to constraints have {"#constraints":{..},"N":8}
   hash BLOB NOT NULL,
   UNIQUE(graph_id, dims, hash)
 ) STRICT;

@@ -41,6 +41,13 @@ FT_MUST_CHECK ft_status ft_store_candidate(ft_store *store, const ft_candidate *
                                            int64_t target_id, uint32_t codegen_version,
                                            int64_t *out_id, ft_error *error);
 
+// The row's id, 0 when there is none; writes nothing.
+FT_MUST_CHECK ft_status ft_store_find_candidate(ft_store *store,
+                                                const ft_candidate *candidate,
+                                                int64_t target_id,
+                                                uint32_t codegen_version, int64_t *out_id,
+                                                ft_error *error);
+
 typedef struct ft_run_record {
   int64_t binding_id, target_id;
   const char *request;  // JSON: model, budget, window, ...

@@ -207,19 +207,37 @@ static ft_status add_candidate(ft_store *store, void *ctx, ft_error *error) {
                     &key->id, error);
 }
 
-ft_status ft_store_candidate(ft_store *store, const ft_candidate *candidate,
-                             int64_t target_id, uint32_t codegen_version, int64_t *out_id,
-                             ft_error *error) {
-  *out_id = 0;
+static ft_status make_key(ft_store *store, const ft_candidate *candidate,
+                          int64_t target_id, uint32_t codegen_version, candidate_key *out,
+                          ft_error *error) {
   ft_arena_reset(store->scratch);
   if (!candidate->tactic || !*candidate->tactic)
     FT_FAIL(error, FT_INVALID_ARGUMENT, "a candidate without a tactic");
-  candidate_key key = {.candidate = candidate,
-                       .schedule = ft_schedule_json(&candidate->schedule, store->scratch),
-                       .target_id = target_id,
-                       .version = codegen_version};
-  FT_OOM_IF(!key.schedule, error);
-  FT_TRY(find_candidate(store, &key, error));
+  *out =
+      (candidate_key){.candidate = candidate,
+                      .schedule = ft_schedule_json(&candidate->schedule, store->scratch),
+                      .target_id = target_id,
+                      .version = codegen_version};
+  FT_OOM_IF(!out->schedule, error);
+  return find_candidate(store, out, error);
+}
+
+ft_status ft_store_find_candidate(ft_store *store, const ft_candidate *candidate,
+                                  int64_t target_id, uint32_t codegen_version,
+                                  int64_t *out_id, ft_error *error) {
+  candidate_key key;
+  *out_id = 0;
+  FT_TRY(make_key(store, candidate, target_id, codegen_version, &key, error));
+  *out_id = key.id;
+  return FT_OK;
+}
+
+ft_status ft_store_candidate(ft_store *store, const ft_candidate *candidate,
+                             int64_t target_id, uint32_t codegen_version, int64_t *out_id,
+                             ft_error *error) {
+  candidate_key key;
+  *out_id = 0;
+  FT_TRY(make_key(store, candidate, target_id, codegen_version, &key, error));
   if (!key.id) FT_TRY(ft_sql_transact(store, add_candidate, &key, error));
   *out_id = key.id;
   return FT_OK;

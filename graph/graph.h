@@ -126,7 +126,8 @@ typedef struct ft_graph {
   ft_hash bound_hash;       // of the primitives with concrete shapes; set by finish
   const void *symbolic_encoding;  // what symbolic_hash is the hash of
   size_t symbolic_encoding_bytes;
-  const char *dims_json;             // {"N":8}: sorted keys, compact; set by the importer
+  const char *dims_json;  // {"N":8}: sorted keys, compact; set by the importer. What its
+                          // plans must keep to comes first, as "#constraints"
   struct ft_graph_builder *builder;  // NULL after finish
 } ft_graph;
 

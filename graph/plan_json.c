@@ -77,9 +77,27 @@ static json_t *items_json(const ft_plan *plan, uint32_t count, item_maker make) 
 
 // ---- what it is for
 
-static json_t *dims_json(const ft_plan *plan) {
+// With what the plan must keep to, when there is anything.
+static json_t *binding_json(const ft_plan *plan) {
   const char *dims = plan->graph->dims_json;
   return dims && *dims ? json_loads(dims, 0, NULL) : json_object();
+}
+
+// A dim of that name would have a number.
+static json_t *dims_json(const ft_plan *plan) {
+  json_t *dims = binding_json(plan);
+  if (json_is_object(json_object_get(dims, "#constraints")))
+    json_object_del(dims, "#constraints");
+  return dims;
+}
+
+// NULL: none.
+static json_t *constraints_json(const ft_plan *plan) {
+  json_t *dims = binding_json(plan);
+  json_t *constraints = json_object_get(dims, "#constraints");
+  constraints = json_is_object(constraints) ? json_incref(constraints) : NULL;
+  json_decref(dims);
+  return constraints;
 }
 
 // This version makes plans for the dims that were bound, and no others.
@@ -292,12 +310,14 @@ json_t *ft_plan_group_json(const ft_plan *plan, uint32_t index) {
 
 // ---- the whole
 
+// |constraints| is a member only when there are some.
 static json_t *identity_json(const ft_plan *plan) {
-  return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:o}", "format", FT_PLAN_FORMAT, "graph",
-                   hash_json(&plan->graph->symbolic_hash), "binding",
+  return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:o,s:o*}", "format", FT_PLAN_FORMAT,
+                   "graph", hash_json(&plan->graph->symbolic_hash), "binding",
                    hash_json(&plan->graph->bound_hash), "dims", dims_json(plan), "guards",
                    guards_json(plan), "target", target_json(plan->target), "abi",
-                   "ft-cpu-1", "numerics", numerics_json(plan->target));
+                   "ft-cpu-1", "numerics", numerics_json(plan->target), "constraints",
+                   constraints_json(plan));
 }
 
 static json_t *content_json(const ft_plan *plan) {

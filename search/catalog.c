@@ -87,7 +87,8 @@ static ft_status make_room(ft_catalog *c, ft_error *error) {
     FT_OOM_IF(!t->hash_slot, error);
     t->hash_mask = size - 1;
     for (uint32_t i = 0; i < t->verdict_count; i++)
-      t->hash_slot[find_workload(t, &t->verdict[i].workload)] = i;
+      if (t->verdict[i].workload.encoding)
+        t->hash_slot[find_workload(t, &t->verdict[i].workload)] = i;
   }
   return FT_OK;
 }
@@ -149,9 +150,24 @@ static ft_status ask(ft_catalog *c, ft_set set, const ft_workload *workload, ver
   return FT_OK;
 }
 
+// A set that breaks a constraint has a verdict of its own: its workload may be legal
+// elsewhere.
+static ft_status refuse(ft_catalog *c, const char *reason, uint32_t *out_verdict,
+                        ft_error *error) {
+  table *t = c->table;
+  FT_OOM_IF(FT_GROW(c->work, &t->verdict, t->verdict_count, &t->verdict_capacity), error);
+  const char *copy = ft_arena_strdup(c->result, reason);
+  FT_OOM_IF(!copy, error);
+  t->verdict[t->verdict_count] = (verdict){.group = FT_NONE, .reason = copy};
+  *out_verdict = (uint32_t)t->verdict_count++;
+  return FT_OK;
+}
+
 static ft_status judge(ft_catalog *c, ft_set set, uint32_t *out_verdict,
                        ft_error *error) {
   table *t = c->table;
+  const char *broken = ft_constraints_refuse(c->constraints, set);
+  if (broken) return refuse(c, broken, out_verdict, error);
   ft_workload workload;
   ft_arena_reset(c->scratch);
   FT_TRY(make_workload(c->graph, set, c->scratch, &workload, error));
@@ -209,6 +225,21 @@ static void interleave(const ft_catalog *c, const ft_catalog_group *group,
     }
 }
 
+// Schedules that a constraint forbids are not candidates.
+static void drop_refused(const ft_catalog *c, const ft_catalog_group *group,
+                         uint32_t tactic, space *of) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < of->count; i++) {
+    ft_candidate candidate = {.workload = group->workload,
+                              .target = c->target,
+                              .tactic = group->tactic[tactic],
+                              .schedule = of->schedule[i]};
+    if (ft_constraints_admit(c->constraints, &candidate))
+      of->schedule[kept++] = of->schedule[i];
+  }
+  of->count = kept;
+}
+
 ft_status ft_catalog_open(ft_catalog *c, uint32_t index, ft_error *error) {
   ft_catalog_group *group = &c->group[index];
   if (group->is_open) return FT_OK;
@@ -219,6 +250,7 @@ ft_status ft_catalog_open(ft_catalog *c, uint32_t index, ft_error *error) {
     FT_TRY(c->builder->space(c->builder->self, group->workload, group->tactic[i],
                              c->target, c->scratch, &of[i].schedule, &of[i].count,
                              error));
+    drop_refused(c, group, i, &of[i]);
     group->space += of[i].count;
   }
   ft_candidate *candidate = FT_NEW_ARRAY(c->work, ft_candidate, group->space);

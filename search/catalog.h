@@ -7,6 +7,7 @@
 #define FT_SEARCH_CATALOG_H
 
 #include "graph/evaluator.h"
+#include "search/constraints.h"
 #include "search/search.h"
 #include "search/set.h"
 
@@ -40,11 +41,12 @@ typedef struct ft_catalog {
   const ft_graph *graph;
   const ft_target *target;
   const ft_builder *builder;
-  const ft_predictor *predictor;  // NULL after create: no bounds
-  uint32_t contradictions;        // trials that were faster than their bound
-  ft_arena *result;               // outlives the search
-  ft_arena *work;                 // dies with it
-  ft_arena *scratch;              // reset by each question
+  const ft_predictor *predictor;      // NULL after create: no bounds
+  const ft_constraints *constraints;  // NULL after create: none
+  uint32_t contradictions;            // trials that were faster than their bound
+  ft_arena *result;                   // outlives the search
+  ft_arena *work;                     // dies with it
+  ft_arena *scratch;                  // reset by each question
   size_t group_count, group_capacity;
   ft_catalog_group *group;
   uint32_t legal_sets;  // distinct sets judged legal
@@ -57,8 +59,8 @@ FT_MUST_CHECK ft_status ft_catalog_create(const ft_graph *graph, const ft_target
                                           ft_catalog *out, ft_error *error);
 
 // *out_group is the group of |set|, or FT_NONE; then *out_reason (may be NULL) says why
-// no tactic takes it. Says nothing about cycles. Errors: OUT_OF_MEMORY, and what
-// ft_group_make and ft_workload_make return.
+// no tactic takes it, or which constraint it breaks. Says nothing about cycles. Errors:
+// OUT_OF_MEMORY, and what ft_group_make and ft_workload_make return.
 FT_MUST_CHECK ft_status ft_catalog_judge(ft_catalog *catalog, ft_set set,
                                          uint32_t *out_group, const char **out_reason,
                                          ft_error *error);

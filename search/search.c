@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/strbuf.h"
+#include "search/forced.h"
 #include "search/run.h"
 #include "search/tuning.h"
 
@@ -34,6 +35,8 @@ static ft_status check_singletons(ft_run *run, ft_error *error) {
   for (uint32_t i = 0; i < run->dag.count; i++) {
     uint32_t group;
     const char *reason;
+    // One that must share its kernel is not asked alone.
+    if (ft_constraints_refuse(run->catalog.constraints, (ft_set){i, 1})) continue;
     FT_TRY(ft_catalog_judge(&run->catalog, (ft_set){i, 1}, &group, &reason, error));
     if (group != FT_NONE) continue;
     refused++;
@@ -77,6 +80,8 @@ static ft_status enumerate(ft_run *run, ft_error *error) {
   FT_TRY(ft_catalog_create(run->graph, run->target, run->builder, run->result, run->work,
                            run->question, &run->catalog, error));
   run->catalog.predictor = o->predictor;
+  FT_TRY(ft_constraints_make(run->graph, o->constraints, run->work,
+                             &run->catalog.constraints, error));
   FT_TRY(check_singletons(run, error));
   FT_TRY(list_operators(run, &whole, error));
   FT_TRY(ft_lattice_make(&run->dag, whole, &limits, o->allocator, run->work,
@@ -87,7 +92,8 @@ static ft_status enumerate(ft_run *run, ft_error *error) {
                              .catalog = &run->catalog,
                              .window = o->window,
                              .span = run->lattice.ideals.span};
-  return judge_lattice(run, error);
+  FT_TRY(judge_lattice(run, error));
+  return ft_forced_check(&run->land, run->round, error);
 }
 
 // ---- solving -------------------------------------------------------------------

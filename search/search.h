@@ -13,6 +13,7 @@
 
 #include "graph/evaluator.h"
 #include "graph/partition.h"
+#include "search/constraints.h"
 
 typedef struct ft_search_progress {
   const char *phase;  // "groups" once, then "measure" after each batch
@@ -37,6 +38,7 @@ typedef struct ft_search_options {
   bool confirm;
   // Bounds of groups that were not measured yet; NULL: 0 for all. Borrowed.
   const ft_predictor *predictor;
+  const ft_constraint_spec *constraints;  // NULL: none. Borrowed.
   double until_gap;  // stop once the gap is at most this (0.02 = 2 %); 0: do not
   // Ask for every candidate of every group, promising or not: for runners that answer at
   // once, and to know what laziness missed.
@@ -72,6 +74,7 @@ enum { FT_ALTERNATIVES = 8 };
 
 // Why two neighbours do not share a kernel in the "ideals" partition. Rules: the first
 // words of the builder's reason, or
+//   keep, no-fuse, subgraph, fuse  a constraint (search/constraints.h)
 //   window, span  they would be too many, or too far apart
 //   cycle         something lies between them
 //   slower        measured: the detail has the times
@@ -109,13 +112,14 @@ typedef struct ft_search_result {
 } ft_search_result;
 
 // Result in |arena|. Errors: INVALID_ARGUMENT when a primitive has no tactic at all (the
-// text lists them, as far as it holds); what the runner returns; FT_INTERRUPTED: *out is
-// filled as far as known. When the budget ends early, unmeasured groups cost infinity,
-// but the groups of the unfused, primitive and greedy partitions are measured first, and
-// those of unfused get their first look whatever the time (not whatever |max_trials|). A
-// group counts as measured, for bound_ns, once a schedule of it worked or all have
-// failed; until then with the predictor's bound. A trial that the runner leaves PENDING
-// has no answer: its candidate stays untried. bound_ns and gap of an incomplete "ideals"
+// text lists them, as far as it holds), and when the constraints name what is not there
+// or leave nothing legal; what the runner returns; FT_INTERRUPTED: *out is filled as far
+// as known. When the budget ends early, unmeasured groups cost infinity, but the groups
+// of the unfused, primitive and greedy partitions are measured first, and those of
+// unfused get their first look whatever the time (not whatever |max_trials|). A group
+// counts as measured, for bound_ns, once a schedule of it worked or all have failed;
+// until then with the predictor's bound. A trial that the runner leaves PENDING has no
+// answer: its candidate stays untried. bound_ns and gap of an incomplete "ideals"
 // partition: the gap is 1.
 FT_MUST_CHECK ft_status ft_search_run(const ft_graph *graph, const ft_target *target,
                                       const ft_builder *builder, const ft_runner *runner,

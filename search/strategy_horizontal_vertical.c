@@ -8,6 +8,7 @@
 // Source: search_and_codegen 2.1 and 4; xla priority_fusion.cc.
 #include <math.h>
 
+#include "search/forced.h"
 #include "search/promise.h"
 #include "search/quotient.h"
 #include "search/strategy.h"
@@ -171,6 +172,16 @@ static ft_status merge_vertically(greedy *g, ft_error *error) {
 
 // ---- the strategy --------------------------------------------------------------
 
+// What must share a kernel is joined from the start.
+static ft_status join_forced(greedy *g, ft_error *error) {
+  if (!ft_forced_is_needed(g->land)) return FT_OK;
+  ft_division least;
+  FT_TRY(ft_forced_divide(g->land, false, g->arena, &least, error));
+  for (uint32_t i = 0; i < least.count; i++)
+    if (ft_set_count(least.set[i]) > 1) ft_quotient_gather(&g->quotient, least.set[i]);
+  return FT_OK;
+}
+
 ft_status ft_strategy_horizontal_vertical_divide(const ft_landscape *land,
                                                  ft_arena *arena, ft_division *out,
                                                  ft_error *error) {
@@ -179,6 +190,7 @@ ft_status ft_strategy_horizontal_vertical_divide(const ft_landscape *land,
   FT_TRY(ft_quotient_make(land->dag, arena, &g.quotient, error));
   g.stamp = FT_NEW_ARRAY(arena, uint32_t, land->dag->count);
   FT_OOM_IF(!g.stamp, error);
+  FT_TRY(join_forced(&g, error));
   FT_TRY(merge_horizontally(&g, error));
   FT_TRY(merge_vertically(&g, error));
   uint32_t count = 0;

@@ -2,7 +2,7 @@
 // kernels all failed) is cut into the fewest runs of its primitives that work, and the
 // note says so.
 #include "core/strbuf.h"
-#include "search/strategy.h"
+#include "search/forced.h"
 
 // Runs of an operator's primitives [first, first + count).
 typedef struct cutting {
@@ -65,6 +65,7 @@ static ft_status cut_operator(const ft_landscape *land, const ft_operator *op,
 
 ft_status ft_strategy_unfused_divide(const ft_landscape *land, ft_arena *arena,
                                      ft_division *out, ft_error *error) {
+  if (ft_forced_is_needed(land)) return ft_forced_divide(land, true, arena, out, error);
   ft_set *set = FT_NEW_ARRAY(arena, ft_set, land->dag->count);
   FT_OOM_IF(!set, error);
   ft_strbuf note = ft_strbuf_init(arena);

@@ -14,7 +14,7 @@ enum {
   PATHS = 8,
 };
 
-typedef enum class { NEW, TUNED, NEARBY, CLASSES } class;
+typedef enum rank_class { NEW, TUNED, NEARBY, CLASSES } rank_class;
 
 typedef struct turn {
   uint32_t group;
@@ -39,7 +39,7 @@ static int by_key(const void *a, const void *b) {
   return x->group < y->group ? -1 : x->group > y->group;
 }
 
-static void add_turn(picker *p, class class, uint32_t group, double key) {
+static void add_turn(picker *p, rank_class class, uint32_t group, double key) {
   p->seen[group] = true;
   p->turn[class][p->turns[class]++] = (turn){group, key};
 }
@@ -63,7 +63,7 @@ static ft_status deal_one(picker *p, uint32_t index, uint32_t most, ft_error *er
 }
 
 // Around once, |slice| candidates to each, no more than |room| in all.
-static ft_status deal_class(picker *p, class class, uint32_t slice, uint32_t room,
+static ft_status deal_class(picker *p, rank_class class, uint32_t slice, uint32_t room,
                             ft_error *error) {
   uint32_t before = *p->out_count, limit = before + room;
   for (uint32_t i = 0; i < p->turns[class] && *p->out_count < limit; i++) {
@@ -74,7 +74,7 @@ static ft_status deal_class(picker *p, class class, uint32_t slice, uint32_t roo
 }
 
 // Around until the room is used, or nobody takes any.
-static ft_status deal_all(picker *p, class class, ft_error *error) {
+static ft_status deal_all(picker *p, rank_class class, ft_error *error) {
   for (uint32_t before = UINT32_MAX;
        before != *p->out_count && *p->out_count < p->room;) {
     before = *p->out_count;

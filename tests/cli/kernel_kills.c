@@ -80,7 +80,7 @@ static long number(const char *sql) {
 
 // ---- the tuner
 
-static pid_t start_tuner(int *out_fd) {
+static pid_t start_tuner(const char *option, int *out_fd) {
   char store[320], cache[320];
   int out[2];
   snprintf(store, sizeof store, "FUSETUNE_STORE=%s", store_path);
@@ -94,7 +94,7 @@ static pid_t start_tuner(int *out_fd) {
     putenv(store);
     putenv(cache);
     execl(FT_BINARY_DIR "/fusetune", "fusetune", "tune", model_path, "--dim", "N=37",
-          "--time", "20s", "--json", (char *)NULL);
+          "--time", "20s", "--json", option, (char *)NULL);
     _exit(127);
   }
   close(out[1]);
@@ -190,7 +190,7 @@ static void kill_one(tally *t, uint32_t kind) {
   static char before[1 << 16], after[1 << 16], sql[(1 << 16) + 200];
   long child[MOST_CHILDREN];
   int fd, state;
-  pid_t pid = start_tuner(&fd);
+  pid_t pid = start_tuner(NULL, &fd);
   wait_for_kill_point(t, pid, kind);
   look(
       "SELECT group_concat(id || outcome || ifnull(median_ns, ''))"
@@ -217,7 +217,7 @@ static void kill_one(tally *t, uint32_t kind) {
 
 static json_t *run_to_the_end(void) {
   int fd, state;
-  pid_t pid = start_tuner(&fd);
+  pid_t pid = start_tuner(NULL, &fd);
   char *text = finish(pid, fd, &state);
   cr_assert(WIFEXITED(state) && WEXITSTATUS(state) == 0, "%s", text);
   json_t *answer = json_loads(text, 0, NULL);
@@ -241,6 +241,46 @@ static long long run_and_count(char *partition, size_t room) {
   best_partition(partition, room);
   json_decref(answer);
   return ran;
+}
+
+// What a plan is: which primitives share a kernel, and how each is made.
+static json_t *kernels_of(json_t *plan) {
+  json_t *list = json_array(), *group;
+  size_t i;
+  json_array_foreach(json_object_get(plan, "groups"), i, group) json_array_append_new(
+      list,
+      json_pack("{s:O, s:O, s:O}", "primitives", json_object_get(group, "primitives"),
+                "tactic", json_object_get(group, "tactic"), "schedule",
+                json_object_get(group, "schedule")));
+  cr_assert_gt(json_array_size(list), 0);
+  return list;
+}
+
+// The run that is fed the same times and was never disturbed: a search in one process
+// over what the store knows. It must find what the killed ones came to.
+static void expect_the_plan_of_a_replay(void) {
+  static char body[1 << 18];
+  look(
+      "SELECT body FROM plan WHERE strategy = 'ideals' AND run_id ="
+      " (SELECT max(id) FROM run) ORDER BY additive_ns, id LIMIT 1",
+      body, sizeof body);
+  json_t *stored = json_loads(body, 0, NULL);
+  cr_assert_not_null(stored, "%.200s", body);
+  int fd, state;
+  pid_t pid = start_tuner("--from-store", &fd);
+  char *text = finish(pid, fd, &state);
+  cr_assert(WIFEXITED(state) && WEXITSTATUS(state) == 0, "%s", text);
+  json_t *replayed = json_loads(text, 0, NULL);
+  cr_assert_not_null(replayed, "%s", text);
+  json_t *one = kernels_of(stored), *two = kernels_of(replayed);
+  char *shown = json_dumps(two, JSON_COMPACT | JSON_SORT_KEYS);
+  cr_assert(json_equal(one, two), "replayed: %s", shown);
+  free(shown);
+  free(text);
+  json_decref(one);
+  json_decref(two);
+  json_decref(stored);
+  json_decref(replayed);
 }
 
 static void check_store(const tally *t) {
@@ -291,6 +331,7 @@ Test(cli_kills, twenty_kills_lose_nothing_and_blame_nobody, .timeout = 400) {
   cr_assert_eq(run_and_count(second, sizeof second), 0, "after %d runs", runs);
   cr_assert_gt(strlen(first), 0);
   cr_assert_str_eq(first, second);
+  expect_the_plan_of_a_replay();
   check_store(&t);
   fprintf(stderr,
           "kills: %u (%u with children alive), %u runs ended first, %ld trials, %ld of"
@@ -308,7 +349,7 @@ static bool interrupt(int number_of_signals, long rows, useconds_t delay_us) {
   long child[MOST_CHILDREN];
   int fd, state;
   long had = number("SELECT count(*) FROM trial");
-  pid_t pid = start_tuner(&fd);
+  pid_t pid = start_tuner(NULL, &fd);
   for (int i = 0; i < PATIENCE && !has_ended(pid); i++) {
     if (number("SELECT count(*) FROM trial") >= had + rows) break;
     usleep(POLL_US);

@@ -67,6 +67,40 @@ Test(cli, a_bad_option_value_names_the_option) {
   test_command_free(&c);
 }
 
+Test(cli, a_constraint_that_names_nothing_is_a_usage_error_with_what_is_near) {
+  test_command c = fusetune("tune", "--keep", "z", model("Relu", "4"));
+  cr_assert_eq(c.exit_code, 2, "%d %s", c.exit_code, c.err);
+  cr_assert(strstr(c.err, "keep: no value is called 'z'; near it: "), "%s", c.err);
+  cr_assert(strstr(c.err, "'x'") && strstr(c.err, "'y'"), "%s", c.err);
+  test_command_free(&c);
+  c = fusetune("query", "--fuse", "n_y,n_z", model("Relu", "4"));
+  cr_assert_eq(c.exit_code, 2, "%d %s", c.exit_code, c.err);
+  cr_assert(strstr(c.err, "is called 'n_z'; near it: 'n_y'"), "%s", c.err);
+  test_command_free(&c);
+}
+
+Test(cli, a_bad_constraint_or_gap_names_the_option) {
+  static const char *const bad[][2] = {
+      {"--no-fuse", "a"},       {"--fuse", ",b"},
+      {"--subgraph", "a:"},     {"--keep", ""},
+      {"--max-workspace", "0"}, {"--max-workspace", "1Q"},
+      {"--until-gap", "0"},     {"--until-gap", "100%"},
+      {"--until-gap", "x"},     {"--max-workspace", "99999999999G"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    test_command c = fusetune("tune", bad[i][0], bad[i][1], model("Relu", "4"));
+    cr_assert_eq(c.exit_code, 2, "%s %s: %d", bad[i][0], bad[i][1], c.exit_code);
+    cr_assert(strstr(c.err, bad[i][0]), "%s", c.err);
+    test_command_free(&c);
+  }
+}
+
+Test(cli, from_an_empty_store_there_is_no_plan) {
+  test_command c = fusetune("tune", "--from-store", model("Relu", "4"), NULL);
+  cr_assert_eq(c.exit_code, 3, "%d %s", c.exit_code, c.err);
+  cr_assert(strstr(c.err, "has times for 0 of the 1 groups"), "%s", c.err);
+  test_command_free(&c);
+}
+
 Test(cli, a_missing_file_and_a_missing_plan_are_not_found) {
   test_command c = fusetune("query", "/nonexistent/m.onnx", NULL, NULL);
   cr_assert_eq(c.exit_code, 3, "%d %s", c.exit_code, c.err);

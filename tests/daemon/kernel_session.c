@@ -318,6 +318,76 @@ Test(daemon_session, inputs_come_from_ranges_and_files_and_unknown_names_are_ref
   close_fixture(&f);
 }
 
+static const ft_searched_partition *tuned_partition(const ft_answer *answer) {
+  return ft_search_find(answer->search, ft_plan_kind_strategy(FT_PLAN_TUNED));
+}
+
+Test(daemon_session, the_store_alone_gives_the_plan_of_the_run_that_filled_it,
+     .timeout = 180) {
+  fixture f = open_fixture("h.db", false);
+  ft_answer replayed;
+  ft_error error;
+  ft_tune_options options = {0};
+  cr_assert_eq(
+      ft_session_replay(&f.session, &f.model, &options, f.arena, &replayed, &error),
+      FT_NOT_FOUND);
+  cr_assert(strstr(error.text, "times for 0 of the"), "%s", error.text);
+  ft_answer recorded = tune(&f, &short_run);
+  const char *path = f.session.store_path;
+  int64_t trials = sql_number(path, "select count(*) from trial");
+  int64_t candidates = sql_number(path, "select count(*) from candidate");
+  for (int i = 0; i < 2; i++) {
+    cr_assert_eq(
+        ft_session_replay(&f.session, &f.model, &options, f.arena, &replayed, &error),
+        FT_OK, "%s", error.text);
+    const ft_searched_partition *a = tuned_partition(&recorded),
+                                *b = tuned_partition(&replayed);
+    cr_assert_eq(a->additive_ns, b->additive_ns);
+    cr_assert_eq(a->partition.group_count, replayed.plan->group_count);
+    for (uint32_t g = 0; g < a->partition.group_count; g++) {
+      const ft_candidate *best = &recorded.search->group[a->unique[g]].best;
+      const ft_plan_group *group = &replayed.plan->group[g];
+      cr_assert(ft_workload_equal(&a->workload[g], &group->workload));
+      cr_assert_str_eq(best->tactic, group->tactic);
+      cr_assert(ft_schedule_equal(&best->schedule, &group->schedule));
+    }
+    if (recorded.served == FT_PLAN_TUNED)
+      cr_assert(ft_hash_equal(&recorded.plan->hash, &replayed.plan->hash));
+    cr_assert_eq(replayed.new_trials, 0);
+  }
+  cr_assert_eq(sql_number(path, "select count(*) from trial"), trials);
+  cr_assert_eq(sql_number(path, "select count(*) from candidate"), candidates);
+  cr_assert_eq(sql_number(path, "select count(*) from run"), 1);
+  close_fixture(&f);
+}
+
+Test(daemon_session, a_plan_under_constraints_is_another_plan, .timeout = 180) {
+  fixture f = open_fixture("i.db", false), free = open_fixture("i.db", false);
+  ft_constraint_spec spec = {.keep_count = 1, .keep = {"e"}};
+  ft_error error;
+  cr_assert_eq(ft_model_constrain(&f.model, &spec, f.arena, &error), FT_OK, "%s",
+               error.text);
+  ft_tune_options options = {.limit_ns = 20000000000u};
+  ft_answer tuned = tune(&f, &options), found;
+  cr_assert_geq(tuned.plan->group_count, 2, "'e' is materialised");
+  cr_assert_eq(ft_session_query(&free.session, &free.model, free.arena, &found, &error),
+               FT_NOT_FOUND);
+  cr_assert(strstr(error.text, "#constraints") && strstr(error.text, "keep"), "%s",
+            error.text);
+  cr_assert_eq(ft_session_query(&f.session, &f.model, f.arena, &found, &error), FT_OK,
+               "%s", error.text);
+  cr_assert(ft_hash_equal(&found.plan->hash, &tuned.plan->hash));
+  json_t *plan = ft_plan_json(found.plan, "exact");
+  const json_t *keep = json_object_get(json_object_get(plan, "constraints"), "keep");
+  cr_assert_str_eq(json_string_value(json_array_get(keep, 0)), "e");
+  cr_assert_eq(json_object_size(json_object_get(plan, "dims")), 1);
+  json_decref(plan);
+  ft_answer other = tune(&free, &options);
+  cr_assert_not(ft_hash_equal(&other.plan->hash, &tuned.plan->hash));
+  close_fixture(&free);
+  close_fixture(&f);
+}
+
 Test(daemon_session, query_before_tune_says_that_nothing_is_there) {
   fixture f = open_fixture("f.db", false);
   ft_answer answer;

@@ -156,6 +156,22 @@ Test(db_store_keys, a_candidate_is_its_tactic_schedule_target_and_codegen_versio
   EXPECT_SQL("S1 S2", "SELECT skeletons FROM workload");
 }
 
+Test(db_store_keys, looking_for_a_candidate_finds_what_was_added_and_adds_nothing) {
+  sample s;
+  int64_t id;
+  store_open();
+  sample_store(&s);
+  TEST_OK(ft_store_find_candidate(store, &s.candidate, s.target_id, 1, &id, &error));
+  cr_assert_eq(id, s.candidate_id);
+  TEST_OK(ft_store_find_candidate(store, &s.candidate, s.target_id, 2, &id, &error));
+  cr_assert_eq(id, 0);
+  s.candidate.tactic = "S2";
+  TEST_OK(ft_store_find_candidate(store, &s.candidate, s.target_id, 1, &id, &error));
+  cr_assert_eq(id, 0);
+  cr_assert_eq(count_of("candidate"), 1);
+  cr_assert_eq(count_of("workload"), 1);
+}
+
 Test(db_store_keys, a_candidate_on_a_target_that_is_not_there_writes_nothing) {
   sample s;
   int64_t id;
