@@ -28,7 +28,7 @@ typedef struct ft_cli_options {
   bool json, verify, graph, recalibrate, help;
   const char *store, *cache;
   uint64_t time_ns, seed, bytes;
-  uint32_t trials, rounds, window, span, jobs;
+  uint32_t trials, rounds, window, span, jobs, threads, top;
   uint32_t dim_count;
   ft_dim_binding dim[FT_MAX_DIM_OPTIONS];
   uint32_t input_count;
@@ -74,7 +74,8 @@ int ft_cli_open(ft_cli_context *context);
 int ft_cli_open_store(ft_cli_context *context);
 void ft_cli_close(ft_cli_context *context);
 
-// Non-zero once SIGINT or SIGTERM came; a second one ends the process at once.
+// Non-zero once SIGINT or SIGTERM came. The process ends with 130 in any case: by itself,
+// or 0.8 s later, or at once by a second signal.
 const volatile int *ft_cli_stop_flag(void);
 
 // Prints |error| (as JSON with --json) with a hint; returns the exit code.

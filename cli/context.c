@@ -1,25 +1,52 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "graph/tensor_file.h"
 
+// What a person waits after Ctrl-C, at most: compilers and the worker are stopped at
+// once, but an import, a walk over a large lattice or a reference runs to its end. What
+// was measured is in the store already, so leaving there loses nothing: the trial that
+// was running is found pending by the next run, which makes it interrupted.
+enum { PATIENCE_MS = 800 };
+
 static volatile int stop_flag;
+static bool wants_json;
+
+static void say(int fd, const char *text) {
+  (void)!write(fd, text, strlen(text));
+}
+
+static void on_alarm(int number) {
+  (void)number;
+  say(STDERR_FILENO, "fusetune: interrupted: everything measured is saved\n");
+  if (wants_json)
+    say(STDOUT_FILENO,
+        "{\"error\":{\"code\":\"interrupted\",\"hint\":\"the same command goes on where "
+        "this one stopped\",\"message\":\"everything measured is saved\","
+        "\"unsupported\":[]}}\n");
+  _exit(FT_EXIT_INTERRUPTED);
+}
 
 static void on_signal(int number) {
   (void)number;
   if (stop_flag) _exit(FT_EXIT_INTERRUPTED);
   stop_flag = 1;
+  const struct itimerval patience = {.it_value = {.tv_usec = PATIENCE_MS * 1000}};
+  setitimer(ITIMER_REAL, &patience, NULL);
 }
 
 const volatile int *ft_cli_stop_flag(void) {
   return &stop_flag;
 }
 
-static void watch_signals(void) {
-  struct sigaction action = {.sa_handler = on_signal};
+static void watch_signals(bool json) {
+  struct sigaction action = {.sa_handler = on_signal}, alarm = {.sa_handler = on_alarm};
+  wants_json = json;
+  sigaction(SIGALRM, &alarm, NULL);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
 }
@@ -76,7 +103,7 @@ static ft_status load_model(ft_cli_context *c, ft_error *error) {
 
 static int open_model(ft_cli_context *c) {
   ft_error error;
-  watch_signals();
+  watch_signals(c->options.json);
   c->arena = ft_arena_create(ft_allocator_system());
   if (!c->arena) {
     fprintf(stderr, "fusetune: out of memory\n");
@@ -105,6 +132,7 @@ int ft_cli_open(ft_cli_context *c) {
   ft_session_options session = {.store_path = c->options.store,
                                 .cache_folder = c->options.cache,
                                 .jobs = c->options.jobs,
+                                .threads = c->options.threads,
                                 .stop = &stop_flag};
   if (ft_session_open(&session, &c->session, &error) != FT_OK)
     return ft_cli_fail(&c->options, NULL, &error);

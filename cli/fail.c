@@ -8,6 +8,9 @@ static const char *hint_of(const ft_model *model, const ft_error *error) {
     return "bind the dims, for example --dim NAME=8, or all of them with --dim '*=8'";
   switch (error->code) {
     case FT_NOT_FOUND:
+      if (strstr(error->text, "fusetune revalidate"))
+        return "fusetune revalidate MODEL.onnx, or fusetune tune MODEL.onnx to search "
+               "anew";
       return strstr(error->text, "trial ") || strstr(error->text, "source ")
                  ? "fusetune explain MODEL.onnx and fusetune export name trials"
                  : "fusetune tune MODEL.onnx makes a plan";

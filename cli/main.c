@@ -23,7 +23,7 @@ static void print_help(FILE *to) {
       to);
   for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
     if (verbs[i].text)
-      fprintf(to, "  %-8s %-11s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].text);
+      fprintf(to, "  %-10s %-11s %s\n", verbs[i].name, verbs[i].arguments, verbs[i].text);
   fputs(
       "\n  --version prints every field of the key that a stored plan is valid for\n"
       "exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 refused input, 130 "

@@ -107,6 +107,49 @@ static void print_outcomes(const ft_answer *a) {
   printf("; search ended: %s\n", a->search->stop_reason);
 }
 
+static void print_served(const ft_answer *a) {
+  if (a->served == FT_PLAN_UNFUSED)
+    printf("  served     unfused: nothing beat it by more than 1 %% with p < 0.01\n");
+  else
+    printf("  served     %s, against unfused p = %.2g (paired sign test)\n",
+           ft_plan_kind_text(a->served), a->sign_p);
+  const ft_comparison_report *r = &a->comparison;
+  if (r->has_incumbent && a->served == FT_PLAN_INCUMBENT)
+    printf(
+        "             the stored plan stays: the fastest other took %.3f of its time, p "
+        "= "
+        "%.2g\n",
+        r->incumbent_ratio, r->incumbent_p);
+}
+
+static void print_comparison(const ft_comparison_report *r) {
+  uint32_t distinct = 0, left = 0;
+  for (uint32_t i = 0; i < r->plan_count; i++) {
+    const ft_compared *c = &r->plan[i];
+    if (c->absence) continue;
+    distinct += c->same_as == c->kind;
+    left += c->has_left && c->same_as == c->kind;
+  }
+  printf(
+      "  compared   %u plans in %u rounds, %u clearly beaten on the way; ended by %s\n",
+      distinct, r->rounds, left, r->ended);
+  if (r->is_open)
+    printf(
+        "             too few rounds to be sure of a faster one: give it more --time\n");
+  uint32_t others = 0;
+  for (uint32_t i = 0; i < r->plan_count; i++) {
+    const ft_compared *c = &r->plan[i];
+    if (!c->absence) continue;
+    if (c->kind > FT_PLAN_KBEST && r->plan[i - 1].absence)
+      others++;  // for the same reason, mostly
+    else
+      printf("             without %s: %s\n", ft_plan_kind_text(c->kind), c->absence);
+  }
+  if (others) printf("             and %u more of the next best\n", others);
+  if (!r->is_alone)
+    printf("             the budget ended before the kernels' own objects were built\n");
+}
+
 static void print_groups_measured(const ft_search_result *s) {
   double share = s->group_count ? 100.0 * s->measured_count / s->group_count : 0;
   printf("  groups     %u legal, %u unique, %u measured (%.0f %%), in %u rounds\n",
@@ -132,11 +175,10 @@ void ft_cli_print_answer(const ft_answer *a) {
   if (!a->is_tuned) return;
   print_groups_measured(a->search);
   print_outcomes(a);
-  if (a->is_replayed)
+  if (a->is_replayed) {
     printf("  served     as before: nothing was measured, nothing is stored\n");
-  else if (a->served == FT_PLAN_UNFUSED)
-    printf("  served     unfused: nothing beat it by more than 1 %%\n");
-  else
-    printf("  served     %s, faster than unfused with p = %.2g (paired sign test)\n",
-           ft_plan_kind_text(a->served), a->sign_p);
+    return;
+  }
+  print_served(a);
+  print_comparison(&a->comparison);
 }

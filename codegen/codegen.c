@@ -9,6 +9,7 @@
 #include "codegen/prelude.h"
 #include "codegen/print_c.h"
 #include "codegen/process.h"
+#include "codegen/sweep.h"
 #include "codegen/tactic.h"
 #include "core/file.h"
 
@@ -37,11 +38,13 @@ static ft_status fill(ft_codegen *codegen, const ft_codegen_options *options,
     FT_FAIL(error, FT_IO, "cannot resolve folder %s", options->cache_folder);
   codegen->compile.folder = ft_arena_strdup(codegen->arena, absolute);
   FT_OOM_IF(!codegen->compile.folder, error);
+  ft_cache_sweep(absolute);
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   codegen->compile.target = codegen->target;
   codegen->compile.jobs = options->jobs ? options->jobs : cores > 0 ? (uint32_t)cores : 1;
   codegen->compile.limit_ns =
       options->compile_limit_ns ? options->compile_limit_ns : 60000000000ull;
+  codegen->compile.stop = options->stop;
   codegen->test_tactics = options->test_tactics;
   return FT_OK;
 }

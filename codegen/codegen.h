@@ -21,6 +21,7 @@ typedef struct ft_codegen_options {
   const char *cache_folder;   // built objects; created when missing
   uint32_t jobs;              // compiler processes at a time; 0 = number of cores
   uint64_t compile_limit_ns;  // wall limit of one compiler process; 0 = 60 s
+  const volatile int *stop;   // set: builds leave soon with FT_INTERRUPTED; borrowed
   bool test_tactics;          // also offer the tactics that misbehave (tests only)
 } ft_codegen_options;
 

@@ -187,7 +187,8 @@ static ft_status run_units(batch *b, unit *units, uint32_t count, ft_error *erro
     process[i].argv = units[i].argv;
     process[i].log_path = units[i].log_path;
   }
-  FT_TRY(ft_process_run(process, count, b->options->jobs, b->options->limit_ns, error));
+  FT_TRY(ft_process_run(process, count, b->options->jobs, b->options->limit_ns,
+                        b->options->stop, error));
   for (uint32_t i = 0; i < count; i++)
     FT_TRY(take_unit(b, &units[i], &process[i], error));
   return FT_OK;

@@ -36,7 +36,8 @@ typedef struct ft_compile_options {
   const ft_target *target;
   uint32_t jobs;
   uint64_t limit_ns;
-  bool alone;  // each in an object of its own
+  bool alone;                // each in an object of its own
+  const volatile int *stop;  // set: leave soon with FT_INTERRUPTED; NULL: never
 } ft_compile_options;
 
 // Fills body_hash and entry from prelude and body. False: out of memory.
@@ -49,8 +50,9 @@ const char *ft_compile_flags(const ft_compiler *compiler, const ft_target *targe
 const char *ft_compile_flags_with(const ft_compiler *compiler, const ft_target *target,
                                   const char *link, ft_arena *arena);
 
-// out[i] for source[i], strings in |arena|. Errors are our own faults: no compiler, no
-// space. Equal sources are built once.
+// out[i] for source[i], strings in |arena|. Errors are our own faults (no compiler, no
+// space), and INTERRUPTED: compilers were killed, objects that were ready are kept. Equal
+// sources are built once.
 FT_MUST_CHECK ft_status ft_compile(const ft_compile_options *options,
                                    const ft_source *source, uint32_t count,
                                    ft_arena *arena, ft_object *out, ft_error *error);

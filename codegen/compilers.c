@@ -53,7 +53,7 @@ static bool is_known(const finder *f, const char *name) {
 static ft_status ask(finder *f, const char *path, ft_error *error) {
   const char *argv[] = {path, "--version", NULL};
   ft_process p = {.argv = argv, .log_path = f->log};
-  if (ft_process_run(&p, 1, 1, 10000000000ull, NULL) != FT_OK || p.exit_code != 0)
+  if (ft_process_run(&p, 1, 1, 10000000000ull, NULL, NULL) != FT_OK || p.exit_code != 0)
     return FT_OK;
   char *text = ft_log_read(f->log, 4096, f->arena);
   FT_OOM_IF(!text, error);

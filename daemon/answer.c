@@ -1,4 +1,6 @@
 // Answers as JSON: what `--json` prints for tune, query and explain.
+#include <string.h>
+
 #include "daemon/session.h"
 
 static json_t *refusals_json(const ft_answer *a) {
@@ -21,6 +23,32 @@ static json_t *outcomes_json(const ft_answer *a) {
   return o;
 }
 
+static json_t *compared_json(const ft_compared *c) {
+  char id[FT_HASH_TEXT + 1];
+  ft_hash_text(&c->plan, id);
+  const char *role = ft_plan_kind_text(c->kind);
+  if (c->absence)
+    return json_pack("{s:s, s:s%}", "role", role, "absent", c->absence,
+                     strlen(c->absence));
+  json_t *o = json_pack("{s:s, s:s, s:o, s:f, s:b}", "role", role, "plan_id", id, "time",
+                        ft_time_json(&c->time), "additive_ns", c->additive_ns, "left",
+                        (int)c->has_left);
+  if (o && c->same_as != c->kind)
+    json_object_set_new(o, "same_as", json_string(ft_plan_kind_text(c->same_as)));
+  return o;
+}
+
+static json_t *comparison_json(const ft_comparison_report *r) {
+  json_t *plans = json_array(), *incumbent = json_null();
+  for (uint32_t i = 0; i < r->plan_count; i++)
+    json_array_append_new(plans, compared_json(&r->plan[i]));
+  if (r->has_incumbent)
+    incumbent = json_pack("{s:f, s:f}", "p", r->incumbent_p, "ratio", r->incumbent_ratio);
+  return json_pack("{s:I, s:s, s:b, s:o, s:o, s:b}", "rounds", (json_int_t)r->rounds,
+                   "ended", r->ended, "open", (int)r->is_open, "plans", plans,
+                   "incumbent", incumbent, "binaries", (int)r->is_alone);
+}
+
 static void add_tuning(json_t *o, const ft_answer *a) {
   json_object_set_new(o, "trials", json_integer(a->trials));
   json_object_set_new(o, "new_trials", json_integer(a->new_trials));
@@ -28,6 +56,7 @@ static void add_tuning(json_t *o, const ft_answer *a) {
   if (!a->is_replayed) {
     json_object_set_new(o, "served", json_string(ft_plan_kind_text(a->served)));
     json_object_set_new(o, "sign_test_p", json_real(a->sign_p));
+    json_object_set_new(o, "comparison", comparison_json(&a->comparison));
   }
   json_object_set_new(o, "stop_reason", json_string(a->search->stop_reason));
   json_object_set_new(o, "legal_groups", json_integer(a->search->legal_groups));

@@ -21,7 +21,7 @@ typedef struct bench {
   const ft_tensor *input;
   ft_contender contender[FT_PLAN_KINDS];
   int64_t plan_id[FT_PLAN_KINDS];
-  ft_decision decision;
+  ft_rounds decision;
   ft_bench_result *out;
 } bench;
 
@@ -123,7 +123,7 @@ ft_status ft_paired_ratio_make(const uint64_t *time, const uint64_t *base,
   return FT_OK;
 }
 
-static uint32_t column_of(const ft_decision *d, ft_plan_kind kind) {
+static uint32_t column_of(const ft_rounds *d, ft_plan_kind kind) {
   uint32_t column = 0;
   while (column + 1 < d->distinct && d->column[column] != kind) column++;
   return column;
@@ -131,7 +131,7 @@ static uint32_t column_of(const ft_decision *d, ft_plan_kind kind) {
 
 static ft_status pair(const bench *b, ft_plan_kind kind, ft_paired_ratio *out,
                       ft_error *error) {
-  const ft_decision *d = &b->decision;
+  const ft_rounds *d = &b->decision;
   const ft_compare_result *r = &d->comparison;
   uint32_t one = column_of(d, b->contender[kind].same_as),
            two = column_of(d, b->contender[b->out->served].same_as);
@@ -208,14 +208,16 @@ static ft_status answer(bench *b, ft_error *error) {
 
 static ft_status compare(bench *b, ft_error *error) {
   ft_session *s = b->session;
-  FT_TRY(ft_contenders_check(s, b->model->graph, b->input, b->options.seed, b->arena,
-                             b->contender, error));
+  static const ft_deadlines never = {UINT64_MAX, UINT64_MAX};
+  FT_TRY(ft_contenders_check(s, b->model->graph, b->input, b->options.seed, &never,
+                             b->arena, b->contender, FT_PLAN_KINDS, error));
   const ft_contender *served = &b->contender[b->out->served];
   if (!served->is_present)
     FT_FAIL(error, FT_INTERNAL, "the served plan (%s) did not run: %s",
             ft_plan_kind_text(b->out->served), served->absence);
-  return ft_contenders_compare(s, b->contender, b->options.rounds, b->options.limit_ns,
-                               b->options.seed, b->arena, &b->decision, error);
+  return ft_contenders_compare(s, b->contender, FT_PLAN_KINDS, b->options.rounds,
+                               b->options.limit_ns, b->options.seed, b->arena,
+                               &b->decision, error);
 }
 
 ft_status ft_session_bench(ft_session *session, const ft_model *model,

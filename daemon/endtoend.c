@@ -6,11 +6,9 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "daemon/ceilings.h"
-#include "daemon/execute.h"
-#include "measure/check.h"
-#include "measure/statistics.h"
+#include "daemon/endtoend_private.h"
 
-enum { DECIDING_ROUNDS = 60 };
+enum { SLICE = 8 };  // kernels built alone between two looks at the clock
 
 // ---- partitions become plans ------------------------------------------------------
 
@@ -72,13 +70,59 @@ ft_status ft_plan_build(ft_session *s, ft_plan *plan, bool alone, ft_arena *aren
   return FT_OK;
 }
 
-static ft_status contender_make(ft_session *s, const ft_search_result *search,
-                                const ft_searched_partition *partition,
-                                const ft_tensor *input, const char *name, ft_arena *arena,
-                                ft_contender *out, ft_error *error) {
-  ft_plan *plan = &out->plan;
-  FT_TRY(ft_plan_make(&partition->partition, partition->workload, &s->target, arena, plan,
-                      error));
+// The plans of one search share most of their groups: each is built once.
+typedef struct maker {
+  ft_session *session;
+  const ft_search_result *search;
+  const ft_tensor *input;
+  ft_arena *arena;
+  ft_module *module;  // [search groups]
+  bool *is_built;
+} maker;
+
+static ft_status build_new(maker *m, const ft_searched_partition *p, ft_error *error) {
+  ft_arena *arena = m->arena;
+  ft_candidate *candidate = FT_NEW_ARRAY(arena, ft_candidate, p->partition.group_count);
+  uint32_t *of = FT_NEW_ARRAY(arena, uint32_t, p->partition.group_count), count = 0;
+  FT_OOM_IF(!candidate || !of, error);
+  for (uint32_t i = 0; i < p->partition.group_count; i++) {
+    uint32_t unique = p->unique[i];
+    if (m->is_built[unique]) continue;
+    m->is_built[unique] = true;
+    of[count] = unique;
+    candidate[count] = m->search->group[unique].best;
+    candidate[count++].workload = &m->search->group[unique].workload;
+  }
+  if (count == 0) return FT_OK;
+  ft_module *module = FT_NEW_ARRAY(arena, ft_module, count);
+  FT_OOM_IF(!module, error);
+  const ft_builder *b = &m->session->builder;
+  FT_TRY(b->build(b->self, candidate, count, false, arena, module, error));
+  for (uint32_t i = 0; i < count; i++) {
+    m->module[of[i]] = module[i];
+    if (module[i].outcome != FT_OUTCOME_OK)
+      FT_FAIL(error, FT_INTERNAL, "a kernel (%s) built before, now: %s: %s",
+              candidate[i].tactic, ft_outcome_text(module[i].outcome), module[i].log);
+  }
+  return FT_OK;
+}
+
+static ft_status take_modules(maker *m, const ft_searched_partition *p, ft_plan *plan,
+                              const ft_module **out, ft_error *error) {
+  FT_TRY(build_new(m, p, error));
+  ft_module *module = FT_NEW_ARRAY(m->arena, ft_module, plan->group_count);
+  FT_OOM_IF(!module, error);
+  for (uint32_t i = 0; i < plan->group_count; i++) {
+    static const ft_hash none = {{0}};
+    module[i] = m->module[p->unique[i]];
+    ft_plan_group_build(&plan->group[i], &module[i], &none);
+  }
+  *out = module;
+  return FT_OK;
+}
+
+static void fill_plan(const ft_search_result *search,
+                      const ft_searched_partition *partition, ft_plan *plan) {
   plan->strategy = partition->strategy;
   plan->window = search->window;
   plan->span = search->span;
@@ -89,228 +133,184 @@ static ft_status contender_make(ft_session *s, const ft_search_result *search,
       partition->additive_ns > 0
           ? (partition->additive_ns - plan->times.bound_ns) / partition->additive_ns
           : 0;
-  FT_TRY(fill_groups(s, plan, partition, search, error));
-  FT_TRY(ft_plan_build(s, plan, false, arena, &out->module, error));
-  FT_TRY(ft_plan_seal(plan, arena, error));
-  FT_TRY(ft_plan_program(plan, name, out->module, input, arena, &out->program, error));
+}
+
+static ft_status contender_make(maker *m, const ft_searched_partition *partition,
+                                const char *name, ft_contender *out, ft_error *error) {
+  ft_plan *plan = &out->plan;
+  FT_TRY(ft_plan_make(&partition->partition, partition->workload, &m->session->target,
+                      m->arena, plan, error));
+  fill_plan(m->search, partition, plan);
+  FT_TRY(fill_groups(m->session, plan, partition, m->search, error));
+  FT_TRY(take_modules(m, partition, plan, &out->module, error));
+  FT_TRY(ft_plan_seal(plan, m->arena, error));
+  FT_TRY(
+      ft_plan_program(plan, name, out->module, m->input, m->arena, &out->program, error));
   out->is_present = true;
   return FT_OK;
 }
 
-ft_status ft_contenders_make(ft_session *s, const ft_search_result *search,
-                             const ft_tensor *input, ft_arena *arena,
-                             ft_contender out[FT_PLAN_KINDS], ft_error *error) {
-  for (int kind = 0; kind < FT_PLAN_KINDS; kind++) {
-    ft_contender *c = &out[kind];
-    memset(c, 0, sizeof *c);
-    c->same_as = (ft_plan_kind)kind;
-    const ft_searched_partition *p =
-        ft_search_find(search, ft_plan_kind_strategy((ft_plan_kind)kind));
-    if (!p || !p->is_complete) {
-      c->absence =
-          p ? "a group of it was not measured" : "the strategy gave no partition";
-      continue;
-    }
-    FT_TRY(contender_make(s, search, p, input, ft_plan_kind_text((ft_plan_kind)kind),
-                          arena, c, error));
-    for (int earlier = 0; earlier < kind; earlier++)
-      if (out[earlier].is_present && out[earlier].same_as == (ft_plan_kind)earlier &&
-          ft_hash_equal(&out[earlier].plan.hash, &c->plan.hash))
-        c->same_as = (ft_plan_kind)earlier;
+// ---- what fits ------------------------------------------------------------------------
+
+// A checked run (about twice a timed one), one before the rounds, and as many rounds as a
+// sign test needs; before each the caches are displaced.
+static double needed_ns(double additive_ns) {
+  return (FT_CONTEST_FEWEST + 1) * (additive_ns + FT_FLUSH_NS) + 2 * additive_ns;
+}
+
+typedef struct room {
+  double left_ns;
+  bool is_full;  // then nothing that matters less is taken either
+} room;
+
+// Takes the contender's time out of what is left; false: |absence| says why not.
+static ft_status fits(room *r, uint32_t kind, double additive_ns, ft_arena *arena,
+                      ft_contender *out, bool *out_fits, ft_error *error) {
+  double need = needed_ns(additive_ns);
+  *out_fits = kind == FT_PLAN_UNFUSED || kind == FT_PLAN_TUNED ||
+              (!r->is_full && need <= r->left_ns);
+  r->left_ns -= *out_fits ? need : 0;
+  if (*out_fits) return FT_OK;
+  r->is_full = true;
+  out->absence = ft_arena_printf(
+      arena, "left out: %d rounds of it take about %.1f s, %.1f s of the budget are left",
+      FT_CONTEST_FEWEST, need * 1e-9, r->left_ns > 0 ? r->left_ns * 1e-9 : 0);
+  FT_OOM_IF(!out->absence, error);
+  return FT_OK;
+}
+
+static ft_status make_searched(maker *m, room *r, uint32_t kind,
+                               const ft_searched_partition *p, ft_contender *out,
+                               ft_error *error) {
+  if (!p || !p->is_complete) {
+    out->absence =
+        p ? "a group of it was not measured" : "the strategy gave no partition";
+    return FT_OK;
   }
-  return FT_OK;
+  bool is_taken;
+  FT_TRY(fits(r, kind, p->additive_ns, m->arena, out, &is_taken, error));
+  if (!is_taken) return FT_OK;
+  return contender_make(m, p, ft_plan_kind_text((ft_plan_kind)kind), out, error);
 }
 
-// ---- right before fast ----------------------------------------------------------------
+double ft_plan_additive_ns(const ft_plan *plan) {
+  double sum = 0;
+  for (uint32_t i = 0; i < plan->group_count; i++)
+    sum += (double)plan->group[i].time.median_ns;
+  return sum;
+}
 
-// The whole graph as one group: its sampled reference checks any plan's outputs.
-static ft_status whole_graph_check(const ft_graph *graph, const ft_tensor *input,
-                                   uint64_t seed, ft_arena *arena, ft_group *group,
-                                   ft_output_check *out, ft_error *error) {
-  uint32_t *all = FT_NEW_ARRAY(arena, uint32_t, graph->primitive_count);
-  FT_OOM_IF(!all, error);
-  for (uint32_t i = 0; i < graph->primitive_count; i++) all[i] = i;
-  FT_TRY(ft_group_make(graph, all, graph->primitive_count, arena, group, error));
-  ft_tensor *in = FT_NEW_ARRAY(arena, ft_tensor, group->input_count);
-  FT_OOM_IF(!in, error);
-  for (uint32_t i = 0; i < group->input_count; i++) {
-    uint32_t value = group->input[i];
-    if (graph->value[value].role == FT_ROLE_CONSTANT) {
-      FT_TRY(ft_graph_constant_data(graph, value, arena, &in[i], error));
-      continue;
-    }
-    for (uint32_t k = 0; k < graph->input_count; k++)
-      if (graph->input[k].value == value) in[i] = input[k];
+// What is served now. That it does not fit this version any more, or does not build, is
+// no reason to fail.
+static ft_status make_incumbent(maker *m, room *r, const ft_graph *graph,
+                                ft_contender *out, ft_error *error) {
+  ft_session *s = m->session;
+  ft_served_plan stored;
+  ft_error why = {0};
+  FT_TRY(ft_store_incumbent(s->store, graph, &s->target, m->arena, &stored, error));
+  out->absence = "nothing was served before";
+  if (!stored.id) return FT_OK;
+  out->plan_id = stored.id;
+  out->role = stored.role;
+  bool is_taken = true;
+  ft_status status =
+      ft_plan_parse(stored.body, graph, &s->target, m->arena, &out->plan, &why);
+  if (status == FT_OK)
+    status = fits(r, FT_PLAN_INCUMBENT, ft_plan_additive_ns(&out->plan), m->arena, out,
+                  &is_taken, &why);
+  if (status == FT_OK && !is_taken) return FT_OK;
+  if (status == FT_OK)
+    status = ft_plan_build(s, &out->plan, false, m->arena, &out->module, &why);
+  if (status == FT_OK) status = ft_plan_seal(&out->plan, m->arena, &why);
+  if (status == FT_OK)
+    status = ft_plan_program(&out->plan, "incumbent", out->module, m->input, m->arena,
+                             &out->program, &why);
+  if (status == FT_INTERRUPTED || status == FT_OUT_OF_MEMORY) {
+    *error = why;
+    return status;
   }
-  ft_group_check *check;
-  FT_TRY(
-      ft_group_check_create(group, in, seed, 1 << 16, 5000000000u, arena, &check, error));
-  *out = ft_group_check_outputs(check);
+  out->is_present = status == FT_OK;
+  if (status == FT_OK) return FT_OK;
+  out->absence = ft_arena_strdup(m->arena, why.text);
+  FT_OOM_IF(!out->absence, error);
+  ft_log(FT_LOG_WARN, "the served plan is out: %s", out->absence);
   return FT_OK;
 }
 
-// The plan's outputs in the order of the whole graph's group.
-static ft_status outputs_in_order(const ft_contender *c, const ft_group *group,
-                                  void *const *data, ft_arena *arena, const void ***out,
-                                  ft_error *error) {
-  *out = FT_NEW_ARRAY(arena, const void *, group->output_count);
-  FT_OOM_IF(!*out, error);
-  uint32_t position = 0;
-  for (uint32_t b = 0; b < c->plan.buffer_count; b++) {
-    if (c->program.buffer[b].kind != FT_BUFFER_OUTPUT) continue;
-    for (uint32_t k = 0; k < group->output_count; k++)
-      if (group->output[k] == c->plan.buffer[b].value) (*out)[k] = data[position];
-    position++;
+static ft_status make_one(maker *m, room *r, uint32_t kind, const ft_graph *graph,
+                          ft_contender *out, ft_error *error) {
+  const ft_search_result *search = m->search;
+  if (kind == FT_PLAN_INCUMBENT) return make_incumbent(m, r, graph, out, error);
+  const ft_searched_partition *p = NULL;
+  if (kind < FT_PLAN_KINDS)
+    p = ft_search_find(search, ft_plan_kind_strategy((ft_plan_kind)kind));
+  else if (kind - FT_PLAN_KBEST < search->alternative_count)
+    p = &search->alternative[kind - FT_PLAN_KBEST];
+  return make_searched(m, r, kind, p, out, error);
+}
+
+static void find_twins(ft_contender *contender, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    contender[i].same_as = i;
+    for (uint32_t k = 0; k < i && contender[i].is_present; k++)
+      if (contender[k].is_present && contender[k].same_as == k &&
+          ft_hash_equal(&contender[k].plan.hash, &contender[i].plan.hash))
+        contender[i].same_as = k;
   }
-  for (uint32_t k = 0; k < group->output_count; k++)
-    if (!(*out)[k])
-      FT_FAIL(error, FT_INTERNAL, "plan %s lacks output '%s'", c->program.name,
-              group->graph->value[group->output[k]].name);
+}
+
+ft_status ft_contenders_make(ft_session *s, const ft_graph *graph,
+                             const ft_search_result *search, const ft_tensor *input,
+                             const ft_deadlines *deadlines, ft_arena *arena,
+                             ft_contender out[FT_CONTENDERS], ft_error *error) {
+  maker m = {.session = s, .search = search, .input = input, .arena = arena};
+  m.module = FT_NEW_ARRAY(arena, ft_module, search->group_count);
+  m.is_built = FT_NEW_ARRAY(arena, bool, search->group_count);
+  FT_OOM_IF(!m.module || !m.is_built, error);
+  room r = {.left_ns = (double)ft_left_ns(deadlines->budget_ns)};
+  memset(out, 0, FT_CONTENDERS * sizeof *out);
+  for (uint32_t place = 0; place < FT_CONTENDERS; place++)
+    FT_TRY(make_one(&m, &r, ft_contender_at(place), graph, &out[ft_contender_at(place)],
+                    error));
+  find_twins(out, FT_CONTENDERS);
   return FT_OK;
 }
 
-static ft_status contender_check(ft_session *s, ft_contender *c, const ft_group *group,
-                                 const ft_output_check *check, ft_arena *arena,
-                                 ft_error *error) {
-  void **data;
-  ft_outcome outcome;
-  char failure[256];
-  data = FT_NEW_ARRAY(arena, void *, c->program.buffer_count);
-  FT_OOM_IF(!data, error);
-  FT_TRY(
-      ft_cpu_runner_run(s->runner, &c->program, arena, data, &outcome, failure, error));
-  const char *absence = NULL;
-  if (outcome != FT_OUTCOME_OK) {
-    absence = ft_arena_printf(arena, "%s: %s", ft_outcome_text(outcome), failure);
-  } else {
-    const void **ordered;
-    char worst[256] = "";
-    ft_comparison comparison;
-    FT_TRY(outputs_in_order(c, group, data, arena, &ordered, error));
-    FT_TRY(check->compare(check->ctx, ordered, &comparison, worst, error));
-    double drift = ft_comparison_drift(&comparison);
-    if (comparison.max_ratio > 1)
-      absence = ft_arena_printf(arena, "wrong result: %s", worst);
-    else if (!(drift <= FT_DRIFT_LIMIT))
-      absence = ft_arena_printf(arena, "wrong result: off by %.2g of the RMS", drift);
+// ---- as it is stored ------------------------------------------------------------------
+
+// Objects that are there already cost nothing; what is missing is built slice by slice,
+// as long as another one fits.
+static ft_status build_slices(ft_session *s, const ft_plan *plan, uint64_t grace_ns,
+                              ft_arena *arena, bool *out_all, ft_error *error) {
+  ft_candidate *candidate;
+  ft_module *module = FT_NEW_ARRAY(arena, ft_module, SLICE);
+  FT_OOM_IF(!module, error);
+  FT_TRY(candidates_of(plan, arena, &candidate, error));
+  uint64_t took_ns = 0;
+  *out_all = false;
+  for (uint32_t i = 0; i < plan->group_count; i += SLICE) {
+    uint32_t count = plan->group_count - i < SLICE ? plan->group_count - i : SLICE;
+    if (ft_left_ns(grace_ns) <= took_ns) return FT_OK;
+    uint64_t start = ft_clock_ns();
+    FT_TRY(s->builder.build(s->builder.self, candidate + i, count, true, arena, module,
+                            error));
+    took_ns = ft_clock_ns() - start;
   }
-  if (absence) {
-    c->is_present = false;
-    c->absence = absence;
-    ft_log(FT_LOG_WARN, "the %s plan is out: %s", c->program.name, absence);
-  }
+  *out_all = true;
   return FT_OK;
 }
 
-ft_status ft_contenders_check(ft_session *s, const ft_graph *graph,
-                              const ft_tensor *input, uint64_t seed, ft_arena *arena,
-                              ft_contender contender[FT_PLAN_KINDS], ft_error *error) {
-  if (graph->primitive_count == 0) return FT_OK;
-  ft_group group;
-  ft_output_check check;
-  FT_TRY(whole_graph_check(graph, input, seed, arena, &group, &check, error));
-  for (int kind = 0; kind < FT_PLAN_KINDS; kind++) {
-    ft_contender *c = &contender[kind];
-    if (c->is_present && c->same_as == (ft_plan_kind)kind)
-      FT_TRY(contender_check(s, c, &group, &check, arena, error));
-  }
-  for (int kind = 0; kind < FT_PLAN_KINDS; kind++) {
-    ft_contender *c = &contender[kind];
-    const ft_contender *first = &contender[c->same_as];
-    if (c->is_present && !first->is_present) {
-      c->is_present = false;
-      c->absence = first->absence;
-    }
-  }
-  return FT_OK;
-}
-
-// ---- the decision
-// -----------------------------------------------------------------------
-
-static ft_status column_time(const ft_compare_result *r, uint32_t column, ft_arena *arena,
-                             uint64_t **out_sample, ft_time *out, ft_error *error) {
-  uint64_t *sample = FT_NEW_ARRAY(arena, uint64_t, r->rounds);
-  uint8_t *flags = FT_NEW_ARRAY(arena, uint8_t, r->rounds);
-  FT_OOM_IF(!sample || !flags, error);
-  for (uint32_t i = 0; i < r->rounds; i++) {
-    sample[i] = r->time_ns[(size_t)i * r->programs + column];
-    flags[i] = r->flags[(size_t)i * r->programs + column];
-  }
-  *out_sample = sample;
-  *out = ft_median_unflagged(sample, flags, r->rounds, arena);
-  return FT_OK;
-}
-
-static ft_status compare_distinct(ft_session *s, const ft_contender *contender,
-                                  uint32_t max_rounds, uint64_t limit_ns, uint64_t seed,
-                                  ft_arena *arena, ft_decision *out, ft_error *error) {
-  const ft_program *program[FT_PLAN_KINDS];
-  for (int kind = 0; kind < FT_PLAN_KINDS; kind++)
-    if (contender[kind].is_present && contender[kind].same_as == (ft_plan_kind)kind) {
-      out->column[out->distinct] = (ft_plan_kind)kind;
-      program[out->distinct++] = &contender[kind].program;
-    }
-  if (out->distinct == 0)
-    FT_FAIL(error, FT_INTERNAL, "no plan ran correctly; tuned: %s; unfused: %s",
-            contender[FT_PLAN_TUNED].absence, contender[FT_PLAN_UNFUSED].absence);
-  FT_TRY(ft_cpu_runner_compare(s->runner, program, out->distinct, max_rounds, limit_ns,
-                               seed, arena, &out->comparison, error));
-  if (out->comparison.outcome != FT_OUTCOME_OK)
-    FT_FAIL(error, FT_INTERNAL, "the %s plan ended as %s in the comparison",
-            program[out->comparison.culprit]->name,
-            ft_outcome_text(out->comparison.outcome));
-  return FT_OK;
-}
-
-ft_status ft_contenders_compare(ft_session *s,
-                                const ft_contender contender[FT_PLAN_KINDS],
-                                uint32_t max_rounds, uint64_t limit_ns, uint64_t seed,
-                                ft_arena *arena, ft_decision *out, ft_error *error) {
-  memset(out, 0, sizeof *out);
-  FT_TRY(compare_distinct(s, contender, max_rounds, limit_ns, seed, arena, out, error));
-  for (uint32_t i = 0; i < out->distinct; i++)
-    FT_TRY(column_time(&out->comparison, i, arena, &out->sample[out->column[i]],
-                       &out->time[out->column[i]], error));
-  for (int kind = 0; kind < FT_PLAN_KINDS; kind++)
-    if (contender[kind].is_present) {
-      out->time[kind] = out->time[contender[kind].same_as];
-      out->sample[kind] = out->sample[contender[kind].same_as];
-    }
-  return FT_OK;
-}
-
-ft_status ft_contenders_decide(ft_session *s, const ft_contender contender[FT_PLAN_KINDS],
-                               uint64_t limit_ns, uint64_t seed, ft_arena *arena,
-                               ft_decision *out, ft_error *error) {
-  uint64_t *const *sample = out->sample;
-  FT_TRY(ft_contenders_compare(s, contender, DECIDING_ROUNDS, limit_ns, seed, arena, out,
-                               error));
-  ft_plan_kind best = out->column[0];
-  for (uint32_t i = 1; i < out->distinct; i++)
-    if (out->time[out->column[i]].median_ns < out->time[best].median_ns)
-      best = out->column[i];
-  out->served = best;
-  out->sign_p = 1;
-  const ft_contender *unfused = &contender[FT_PLAN_UNFUSED];
-  if (!unfused->is_present || unfused->same_as == best) return FT_OK;
-  out->sign_p =
-      ft_sign_test(sample[best], sample[FT_PLAN_UNFUSED], out->comparison.rounds);
-  bool beats = (double)out->time[best].median_ns <
-                   0.99 * (double)out->time[FT_PLAN_UNFUSED].median_ns &&
-               out->sign_p < 0.05;
-  if (!beats) out->served = FT_PLAN_UNFUSED;
-  return FT_OK;
-}
-
-ft_status ft_contenders_finish(ft_session *s, ft_plan_kind served,
-                               ft_contender contender[FT_PLAN_KINDS], ft_arena *arena,
+ft_status ft_contenders_finish(ft_session *s, uint32_t served,
+                               const ft_deadlines *deadlines, ft_arena *arena,
+                               ft_contender contender[FT_CONTENDERS], bool *out_is_alone,
                                ft_error *error) {
   ft_contender *winner = &contender[served];
+  FT_TRY(build_slices(s, &winner->plan, deadlines->grace_ns, arena, out_is_alone, error));
+  if (!*out_is_alone) return FT_OK;
   FT_TRY(ft_plan_build(s, &winner->plan, true, arena, &winner->module, error));
   FT_TRY(ft_plan_seal(&winner->plan, arena, error));
-  for (int kind = 0; kind < FT_PLAN_KINDS; kind++) {
-    ft_contender *c = &contender[kind];
+  for (uint32_t i = 0; i < FT_CONTENDERS; i++) {
+    ft_contender *c = &contender[i];
     if (c->is_present && c != winner && c->same_as == winner->same_as) {
       c->plan = winner->plan;
       c->module = winner->module;

@@ -1,19 +1,22 @@
 // endtoend - whole plans, run against each other: partitions become plans, plans become
-// programs, an interleaved comparison decides which one is served.
+// programs, and paired rounds decide which one is served (daemon/contest.h has the rule).
 #ifndef FT_DAEMON_ENDTOEND_H
 #define FT_DAEMON_ENDTOEND_H
 
+#include "daemon/contest.h"
 #include "daemon/session.h"
 
-// One of the four plans, ready to run. Two kinds may share one plan (same hash): then
-// |same_as| names the first of them, and only that one is run.
+// One of the plans, ready to run. Several may be one plan (same hash): then |same_as|
+// names the first of them, and only that one is run.
 typedef struct ft_contender {
-  bool is_present;  // false: the strategy found no complete partition, see |absence|
-  ft_plan_kind same_as;
+  bool is_present;  // false: |absence| says why
+  uint32_t same_as;
   ft_plan plan;
   const ft_module *module;  // [group_count]
   ft_program program;
   const char *absence;
+  int64_t plan_id;   // its row in the store; 0: none yet
+  const char *role;  // of that row
 } ft_contender;
 
 // The largest shared object of one kernel that is read.
@@ -27,51 +30,71 @@ FT_MUST_CHECK ft_status ft_plan_build(ft_session *session, ft_plan *plan, bool a
                                       ft_arena *arena, const ft_module **out_module,
                                       ft_error *error);
 
-// The contenders from a search's partitions, with programs over |input|; kernels packed.
-FT_MUST_CHECK ft_status ft_contenders_make(ft_session *session,
+// When things end: times of ft_clock_ns. UINT64_MAX: never.
+typedef struct ft_deadlines {
+  uint64_t budget_ns;  // nothing begins that does not fit before it, but what must be
+  uint64_t grace_ns;   // when also the rest is left out
+} ft_deadlines;
+
+// The contenders, from a search's partitions and from the store's served plan (the
+// incumbent), with programs over |input|; kernels as trials built them. In order of
+// importance (unfused, tuned, incumbent, greedy, primitive, the next best): those whose
+// rounds do not fit into the budget any more are left out, saying so; unfused and tuned
+// never are.
+FT_MUST_CHECK ft_status ft_contenders_make(ft_session *session, const ft_graph *graph,
                                            const ft_search_result *search,
-                                           const ft_tensor *input, ft_arena *arena,
-                                           ft_contender out[FT_PLAN_KINDS],
+                                           const ft_tensor *input,
+                                           const ft_deadlines *deadlines, ft_arena *arena,
+                                           ft_contender out[FT_CONTENDERS],
                                            ft_error *error);
 
 // Runs each distinct contender once and compares it with the reference; one that is
-// wrong or fails is taken out (is_present = false, |absence| says why).
+// wrong, fails, or whose turn comes after the budget's end, is taken out. The reference
+// takes at most 5 s, and a tenth of what is left of the budget.
 FT_MUST_CHECK ft_status ft_contenders_check(ft_session *session, const ft_graph *graph,
                                             const ft_tensor *input, uint64_t seed,
-                                            ft_arena *arena,
-                                            ft_contender contender[FT_PLAN_KINDS],
-                                            ft_error *error);
+                                            const ft_deadlines *deadlines,
+                                            ft_arena *arena, ft_contender *contender,
+                                            uint32_t count, ft_error *error);
+
+// Rounds of all: nobody leaves, nothing is decided.
+typedef struct ft_rounds {
+  ft_time time[FT_CONTENDERS];   // samples 0: not run
+  ft_compare_result comparison;  // of the distinct contenders, in order
+  uint32_t distinct;
+  uint32_t column[FT_CONTENDERS];   // which contender each column of comparison is
+  uint64_t *sample[FT_CONTENDERS];  // [comparison.rounds]; NULL: not run
+} ft_rounds;
+FT_MUST_CHECK ft_status ft_contenders_compare(ft_session *session,
+                                              const ft_contender *contender,
+                                              uint32_t count, uint32_t max_rounds,
+                                              uint64_t limit_ns, uint64_t seed,
+                                              ft_arena *arena, ft_rounds *out,
+                                              ft_error *error);
 
 typedef struct ft_decision {
-  ft_plan_kind served;
-  double sign_p;                 // served against unfused
-  ft_time time[FT_PLAN_KINDS];   // samples 0: not run
-  ft_compare_result comparison;  // of the distinct contenders, in order of kind
-  uint32_t distinct;
-  ft_plan_kind column[FT_PLAN_KINDS];  // which contender each column of comparison is
-  uint64_t *sample[FT_PLAN_KINDS];     // [comparison.rounds]; NULL: not run
+  uint32_t served;              // contender, never one that is the same as an earlier one
+  ft_time time[FT_CONTENDERS];  // samples 0: not run
+  ft_contest contest;           // of the distinct contenders, in order
+  ft_contest_verdict verdict;   // in columns of |contest|
+  uint32_t column[FT_CONTENDERS];  // which contender each column is
 } ft_decision;
 
-// Interleaved rounds, at most |max_rounds| and |limit_ns|; fills all of *out but |served|
-// and |sign_p|.
-FT_MUST_CHECK ft_status ft_contenders_compare(ft_session *session,
-                                              const ft_contender contender[FT_PLAN_KINDS],
-                                              uint32_t max_rounds, uint64_t limit_ns,
-                                              uint64_t seed, ft_arena *arena,
-                                              ft_decision *out, ft_error *error);
-
-// Interleaved rounds for at most |limit_ns|. The fastest median is served when it beats
-// unfused by more than 1 % with p < 0.05; else unfused is.
+// Rounds until the budget ends (as many as a claim needs, until the grace does), and the
+// contest's verdict. Base: unfused, or, when that
+// did not run, the first that did.
 FT_MUST_CHECK ft_status ft_contenders_decide(ft_session *session,
-                                             const ft_contender contender[FT_PLAN_KINDS],
-                                             uint64_t limit_ns, uint64_t seed,
+                                             const ft_contender contender[FT_CONTENDERS],
+                                             const ft_deadlines *deadlines, uint64_t seed,
                                              ft_arena *arena, ft_decision *out,
                                              ft_error *error);
 
 // Builds the served plan's kernels alone and seals it; those that are the same plan
-// become it.
-FT_MUST_CHECK ft_status ft_contenders_finish(ft_session *session, ft_plan_kind served,
-                                             ft_contender contender[FT_PLAN_KINDS],
-                                             ft_arena *arena, ft_error *error);
+// become it. *out_is_alone false: the grace ended first, and the plan stays as it is.
+FT_MUST_CHECK ft_status ft_contenders_finish(ft_session *session, uint32_t served,
+                                             const ft_deadlines *deadlines,
+                                             ft_arena *arena,
+                                             ft_contender contender[FT_CONTENDERS],
+                                             bool *out_is_alone, ft_error *error);
 
 #endif

@@ -15,6 +15,7 @@ enum {
   FIRST_LOOK_SAMPLES = 7,
   CONFIRMATION_SAMPLES = 50,
   CONFIRMATION_LOOKS = 5,  // times the limit of a first look
+  RETRY_PATIENCE = 4,      // times the usual limits, after a timeout in another run
 };
 
 // Inputs and references of one workload: made once, used for all its candidates.
@@ -152,15 +153,23 @@ static uint64_t limit_of(const ft_measured_runner *r, bool is_confirmation) {
   return is_confirmation ? CONFIRMATION_LOOKS * r->trial_limit_ns : r->trial_limit_ns;
 }
 
-static void limit_trial(const ft_measured_runner *r, bool is_confirmation) {
-  ft_cpu_runner_limit_trials(r->session->runner, limit_of(r, is_confirmation),
+static void limit_trial(const ft_measured_runner *r, bool is_confirmation,
+                        bool is_retry) {
+  ft_session *s = r->session;
+  ft_cpu_runner_limit_trials(s->runner, limit_of(r, is_confirmation),
                              is_confirmation ? CONFIRMATION_SAMPLES : FIRST_LOOK_SAMPLES);
+  ft_cpu_runner_limit_checks(s->runner,
+                             is_retry ? RETRY_PATIENCE * s->check_limit_ns : 0);
 }
 
 // Any time will do for a first look; a confirmation is answered by a time that was taken
 // under as generous a limit.
 static bool is_answered(const ft_measured_runner *r, ft_known_trial *known,
                         bool is_confirmation) {
+  if (!known->is_quarantined && known->timeout_run == r->run_id) {
+    known->trial.outcome = FT_OUTCOME_TIMEOUT;  // once is enough in one run
+    return true;
+  }
   if (!known->is_known) return false;
   known->trial.is_confirmation = known->trial.limit_ns >= limit_of(r, true);
   return !is_confirmation || known->trial.outcome != FT_OUTCOME_OK ||
@@ -187,15 +196,21 @@ static const char *note_constants(const ft_measured_runner *r, const ft_group *g
   json_decref(list);
   return text ? text : env;
 }
+typedef struct pending {
+  uint32_t index;  // in the request list
+  int64_t candidate_id;
+  bool is_retry;     // it timed out in another run
+  bool is_answered;  // but whether it may be used is known when it is built
+} pending;
 
 // One candidate: pending row, run, outcome row. |module| may have failed to build.
 static ft_status run_one(ft_measured_runner *r, const ft_measure_request *request,
-                         int64_t candidate_id, const ft_module *module, ft_arena *arena,
+                         const pending *todo, const ft_module *module, ft_arena *arena,
                          ft_trial *out, ft_error *error) {
   ft_session *s = r->session;
   const ft_workload *workload = request->candidate->workload;
   int64_t trial_id;
-  FT_TRY(ft_store_trial_begin(s->store, r->run_id, candidate_id, "cold",
+  FT_TRY(ft_store_trial_begin(s->store, r->run_id, todo->candidate_id, "cold",
                               limit_of(r, request->is_confirmation), &trial_id, error));
   ft_trial trial;
   ft_status status = FT_OK;
@@ -203,12 +218,13 @@ static ft_status run_one(ft_measured_runner *r, const ft_measure_request *reques
     trial = trial_of_failed_build(module);
   } else {
     FT_TRY(bench_open(r->bench, workload, r->seed, r->trial_limit_ns, error));
-    limit_trial(r, request->is_confirmation);
+    limit_trial(r, request->is_confirmation, todo->is_retry);
     ft_program program;
     FT_TRY(ft_group_program(&workload->group, module, r->bench->input, r->bench->key,
                             r->scratch, &program, error));
     status = ft_cpu_runner_trial(s->runner, &program, &r->bench->check,
                                  request->beaten_ns, false, r->scratch, &trial, error);
+    ft_cpu_runner_limit_checks(s->runner, 0);
     if (status == FT_INTERRUPTED) trial.outcome = FT_OUTCOME_INTERRUPTED;
     if (status != FT_OK && status != FT_INTERRUPTED) return status;
     trial.env = note_constants(r, &workload->group, trial.env);
@@ -223,12 +239,6 @@ static ft_status run_one(ft_measured_runner *r, const ft_measure_request *reques
   ft_status kept = keep_trial(&trial, arena, out, status == FT_OK ? error : &ignored);
   return status == FT_OK ? kept : status;
 }
-
-typedef struct pending {
-  uint32_t index;  // in the request list
-  int64_t candidate_id;
-  bool is_answered;  // but whether it may be used is known when it is built
-} pending;
 
 static bool is_too_large(const ft_measured_runner *r, const ft_module *module) {
   return r->max_workspace_bytes && module->outcome == FT_OUTCOME_OK &&
@@ -269,7 +279,7 @@ static ft_status split_known(ft_measured_runner *r, const ft_measure_request *re
     }
     out[i] = (ft_trial){.outcome = FT_OUTCOME_INTERRUPTED, .worst = "", .error = ""};
     if (is_known) out[i] = known.trial;
-    todo[(*todo_count)++] = (pending){i, id, is_known};
+    todo[(*todo_count)++] = (pending){i, id, known.timeout_run != 0, is_known};
   }
   return FT_OK;
 }
@@ -302,8 +312,8 @@ static ft_status measure(void *self, const ft_measure_request *request, uint32_t
     if (is_too_large(r, &module[i])) {
       out[index] = trial_of_refused(r, &module[i], arena);
     } else if (!todo[i].is_answered) {
-      FT_TRY(run_one(r, &request[index], todo[i].candidate_id, &module[i], arena,
-                     &out[index], error));
+      FT_TRY(
+          run_one(r, &request[index], &todo[i], &module[i], arena, &out[index], error));
     }
     count_outcome(r, out[index].outcome);
     FT_TRY(

@@ -10,12 +10,17 @@ static ft_status make_plan(ft_session *session, const ft_model *model,
                            const ft_search_result *search, uint64_t seed, ft_arena *arena,
                            const ft_plan **out, ft_error *error) {
   const ft_graph *graph = model->graph;
-  ft_contender *contender = FT_NEW_ARRAY(arena, ft_contender, FT_PLAN_KINDS);
+  // Only the plans that are never left out: nothing is compared here.
+  static const ft_deadlines deadlines = {.budget_ns = 0, .grace_ns = UINT64_MAX};
+  ft_contender *contender = FT_NEW_ARRAY(arena, ft_contender, FT_CONTENDERS);
+  bool is_alone;
   ft_tensor *input = FT_NEW_ARRAY(arena, ft_tensor, graph->input_count);
   FT_OOM_IF(!contender || !input, error);
   FT_TRY(ft_graph_random_inputs(graph, seed, arena, input, error));
-  FT_TRY(ft_contenders_make(session, search, input, arena, contender, error));
-  FT_TRY(ft_contenders_finish(session, FT_PLAN_TUNED, contender, arena, error));
+  FT_TRY(ft_contenders_make(session, graph, search, input, &deadlines, arena, contender,
+                            error));
+  FT_TRY(ft_contenders_finish(session, FT_PLAN_TUNED, &deadlines, arena, contender,
+                              &is_alone, error));
   *out = &contender[FT_PLAN_TUNED].plan;
   return FT_OK;
 }

@@ -19,8 +19,18 @@ static const char *default_cache_folder(ft_arena *arena) {
   return ft_arena_printf(arena, "%s/.cache/fusetune", home && *home ? home : "/tmp");
 }
 
-static ft_status probe_target(ft_session *s, ft_error *error) {
+static ft_status limit_threads(ft_target *target, uint32_t threads, ft_error *error) {
+  if (!threads) return FT_OK;
+  if (target->threads && threads > target->threads)
+    FT_FAIL(error, FT_INVALID_ARGUMENT, "%u threads, but this process may use %u cpus",
+            threads, target->threads);
+  target->threads = threads;
+  return FT_OK;
+}
+
+static ft_status probe_target(ft_session *s, uint32_t threads, ft_error *error) {
   FT_TRY(ft_cpu_target_probe(s->arena, &s->target, error));
+  FT_TRY(limit_threads(&s->target, threads, error));
   FT_TRY(
       ft_compilers_find(s->arena, s->target.compiler, &s->target.compiler_count, error));
   if (s->target.compiler_count == 0)
@@ -40,14 +50,19 @@ static ft_status open_rooms(ft_session *s, const ft_session_options *options,
   s->cache_folder =
       options->cache_folder ? options->cache_folder : default_cache_folder(s->arena);
   FT_OOM_IF(!s->store_path || !s->cache_folder, error);
-  FT_TRY(probe_target(s, error));
+  FT_TRY(probe_target(s, options->threads, error));
   FT_TRY(ft_store_open(s->store_path, heap, &s->store, error));
+  ft_store_expect_codegen(s->store, FT_CODEGEN_VERSION);
   ft_codegen_options codegen = {.cache_folder = s->cache_folder,
                                 .jobs = options->jobs,
+                                .stop = options->stop,
                                 .test_tactics = options->test_tactics};
   FT_TRY(ft_codegen_create(&codegen, &s->target, heap, &s->codegen, error));
   s->builder = ft_codegen_builder(s->codegen);
-  ft_runner_options runner = {.worker_argv = options->worker_argv, .stop = options->stop};
+  s->check_limit_ns = options->check_limit_ns ? options->check_limit_ns : 10000000000u;
+  ft_runner_options runner = {.worker_argv = options->worker_argv,
+                              .check_limit_ns = s->check_limit_ns,
+                              .stop = options->stop};
   return ft_cpu_runner_create(&runner, &s->target, heap, &s->runner, error);
 }
 
@@ -110,8 +125,9 @@ ft_status ft_model_constrain(ft_model *model, const ft_constraint_spec *spec,
 }
 
 const char *ft_plan_kind_text(ft_plan_kind kind) {
-  static const char *const text[] = {"tuned", "unfused", "primitive", "greedy"};
-  return text[kind];
+  static const char *const text[] = {"tuned",  "unfused",   "primitive",
+                                     "greedy", "incumbent", "kbest"};
+  return text[kind < FT_PLAN_KBEST ? kind : FT_PLAN_KBEST];
 }
 
 const char *ft_plan_kind_strategy(ft_plan_kind kind) {

@@ -8,7 +8,8 @@
 //  4. A trial that is faster than its bound is kept with the bound, and the ceiling is
 //     raised; the run goes on.
 //  5. A plan is saved as served only after it ran end to end, was compared with the
-//     reference, and beat unfused in the interleaved comparison; else unfused is served.
+//     reference, and beat unfused in the interleaved comparison, and what was served
+//     before as well (daemon/contest.h); else that stays, or unfused is served.
 #ifndef FT_DAEMON_SESSION_H
 #define FT_DAEMON_SESSION_H
 
@@ -29,6 +30,8 @@ typedef struct ft_session_options {
   const char *const *worker_argv;  // NULL: this executable's hidden verb
   bool test_tactics;
   uint32_t jobs;             // compiler processes; 0: cores
+  uint32_t threads;          // of the pool, part of the target; 0: all allowed cpus
+  uint64_t check_limit_ns;   // wall limit of one checked run of a kernel; 0: 10 s
   const volatile int *stop;  // non-zero: save and leave with FT_INTERRUPTED
 } ft_session_options;
 
@@ -45,10 +48,12 @@ typedef struct ft_session {
   bool is_recalibrated;    // an alarm measured the ceilings anew
   int64_t run_id;          // of the tuning run; 0: none yet
   const char *store_path, *cache_folder;
+  uint64_t check_limit_ns;
   const volatile int *stop;
 } ft_session;
 
 // Probes the target "cpu", opens the store, starts nothing yet. Close in any case.
+// INVALID_ARGUMENT: more threads than cpus this process may use.
 FT_MUST_CHECK ft_status ft_session_open(const ft_session_options *options,
                                         ft_session *out, ft_error *error);
 void ft_session_close(ft_session *session);
@@ -75,21 +80,51 @@ typedef struct ft_tune_options {
   uint32_t max_trials;  // 0: none
   uint32_t window, span;
   uint64_t seed;
+  const ft_builder
+      *builder;      // what the search may try; NULL: all that the session builds
   double until_gap;  // stop searching once the gap is at most this; 0: do not
   void (*progress)(void *ctx, const ft_search_progress *progress);
   void *progress_ctx;
 } ft_tune_options;
 
-// The four plans that are compared end to end, in this order everywhere.
+// The plans that are compared end to end, in this order everywhere. The first four are in
+// every answer.
 typedef enum ft_plan_kind {
   FT_PLAN_TUNED,
   FT_PLAN_UNFUSED,
   FT_PLAN_PRIMITIVE,
   FT_PLAN_GREEDY,
-  FT_PLAN_KINDS
+  FT_PLAN_KINDS,
+  FT_PLAN_INCUMBENT = FT_PLAN_KINDS,  // what was served before
+  FT_PLAN_KBEST,                      // and the following: the next best partitions
+  FT_CONTENDERS = FT_PLAN_KBEST + FT_ALTERNATIVES
 } ft_plan_kind;
-const char *ft_plan_kind_text(ft_plan_kind kind);      // the store's role
-const char *ft_plan_kind_strategy(ft_plan_kind kind);  // the name in strategies.def
+// The store's role ("kbest" for all that follow), or "incumbent".
+const char *ft_plan_kind_text(ft_plan_kind kind);
+const char *ft_plan_kind_strategy(ft_plan_kind kind);  // of the first four
+
+// One plan in the end-to-end comparison, as the answer tells it.
+typedef struct ft_compared {
+  ft_plan_kind kind;
+  const char *absence;   // why it did not run; NULL: it did
+  ft_plan_kind same_as;  // an earlier one with the very plan; its own kind: none
+  ft_hash plan;
+  double additive_ns;
+  ft_time time;
+  bool has_left;  // clearly beaten, so it did not run to the end
+} ft_compared;
+
+typedef struct ft_comparison_report {
+  uint32_t plan_count;
+  const ft_compared *plan;
+  uint32_t rounds;
+  const char *ended;  // "rounds", or "time": the budget ended first
+  bool is_open;  // some plan is more than 1 % faster, but not surely: more time might
+                 // decide otherwise
+  bool has_incumbent;
+  double incumbent_p, incumbent_ratio;  // of the fastest other, against the incumbent
+  bool is_alone;  // the served kernels were built each in an object of its own
+} ft_comparison_report;
 
 // The trial whose time a group of a plan has: what `repro` takes.
 typedef struct ft_group_trial {
@@ -109,8 +144,9 @@ typedef struct ft_answer {
   // Only after a tuning run:
   bool is_tuned;        // the members below hold
   bool is_replayed;     // nothing was measured, so nothing was compared or served
-  ft_plan_kind served;  // which plan won
+  ft_plan_kind served;  // which plan won: one of the four, or the incumbent
   double sign_p;        // paired sign test, served against unfused; 1 when unfused won
+  ft_comparison_report comparison;
   uint32_t trials, new_trials;        // candidates asked for; those really run
   uint32_t failed[FT_OUTCOME_COUNT];  // trials per outcome
   const ft_search_result *search;

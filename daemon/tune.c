@@ -23,6 +23,7 @@ typedef struct tuning {
   ft_search_result *search;
   ft_contender *contender;
   ft_decision *decision;
+  bool is_alone;  // the served plan's kernels were built alone
 } tuning;
 
 static uint64_t left_ns(const tuning *t) {
@@ -90,31 +91,41 @@ static ft_status search(tuning *t, ft_measured_runner *measured, ft_error *error
                                .progress = t->options.progress,
                                .progress_ctx = t->options.progress_ctx};
   ft_status status =
-      ft_search_run(t->model->graph, &t->session->target, &t->session->builder, &table,
-                    &options, t->arena, t->search, error);
+      ft_search_run(t->model->graph, &t->session->target,
+                    t->options.builder ? t->options.builder : &t->session->builder,
+                    &table, &options, t->arena, t->search, error);
   ft_cpu_runner_limit_trials(t->session->runner, 0, 0);
   return status;
 }
 
+// A tenth over the budget (at least a second) is for what a plan needs to be stored.
+static ft_deadlines deadlines_of(const tuning *t) {
+  uint64_t grace = t->options.limit_ns / 10, end = t->started_ns + t->options.limit_ns;
+  if (grace < 1000000000u) grace = 1000000000u;
+  return (ft_deadlines){.budget_ns = end, .grace_ns = end + grace};
+}
+
 static ft_status compare(tuning *t, ft_error *error) {
   const ft_graph *graph = t->model->graph;
+  ft_deadlines deadlines = deadlines_of(t);
   ft_tensor *input = FT_NEW_ARRAY(t->arena, ft_tensor, graph->input_count);
   FT_OOM_IF(!input, error);
   FT_TRY(ft_graph_random_inputs(graph, t->options.seed, t->arena, input, error));
-  FT_TRY(ft_contenders_make(t->session, t->search, input, t->arena, t->contender, error));
-  FT_TRY(ft_contenders_check(t->session, graph, input, t->options.seed, t->arena,
-                             t->contender, error));
-  uint64_t limit = left_ns(t);
-  if (limit < 500000000u) limit = 500000000u;
-  return ft_contenders_decide(t->session, t->contender, limit, t->options.seed, t->arena,
-                              t->decision, error);
+  FT_TRY(ft_contenders_make(t->session, graph, t->search, input, &deadlines, t->arena,
+                            t->contender, error));
+  FT_TRY(ft_contenders_check(t->session, graph, input, t->options.seed, &deadlines,
+                             t->arena, t->contender, FT_CONTENDERS, error));
+  FT_TRY(ft_contenders_decide(t->session, t->contender, &deadlines, t->options.seed,
+                              t->arena, t->decision, error));
+  return ft_contenders_finish(t->session, t->decision->served, &deadlines, t->arena,
+                              t->contender, &t->is_alone, error);
 }
 
 static void set_times(tuning *t) {
   const ft_time *time = t->decision->time;
   uint64_t now = ft_clock_unix_ns();
-  for (int kind = 0; kind < FT_PLAN_KINDS; kind++) {
-    ft_plan_times *times = &t->contender[kind].plan.times;
+  for (uint32_t i = 0; i < FT_CONTENDERS; i++) {
+    ft_plan_times *times = &t->contender[i].plan.times;
     times->tuned = time[t->decision->served];
     times->unfused = time[FT_PLAN_UNFUSED];
     times->primitive = time[FT_PLAN_PRIMITIVE];
@@ -139,27 +150,50 @@ static ft_status candidate_ids(tuning *t, const ft_plan *plan, int64_t **out,
   return FT_OK;
 }
 
+// One of the next best that won is the tuned plan, and what the search put first one of
+// the next best. An incumbent keeps its role.
+static const char *role_of(const tuning *t, uint32_t kind) {
+  uint32_t served = t->decision->served;
+  bool has_overtaken = served >= FT_PLAN_KBEST;
+  if (kind == FT_PLAN_INCUMBENT) return t->contender[kind].role;
+  if (has_overtaken && kind == served)
+    kind = FT_PLAN_TUNED;
+  else if (has_overtaken && kind == FT_PLAN_TUNED)
+    kind = FT_PLAN_KBEST;
+  return ft_plan_kind_text((ft_plan_kind)kind);
+}
+
+// The incumbent has its row; it is written again only when it stays, for its new times.
+static bool is_to_save(const tuning *t, uint32_t kind) {
+  const ft_contender *c = &t->contender[kind];
+  if (!c->is_present) return false;
+  if (kind < FT_PLAN_KINDS) return true;
+  return c->same_as == kind && (kind != FT_PLAN_INCUMBENT || kind == t->decision->served);
+}
+
+static ft_status save_plan(tuning *t, uint32_t kind, ft_error *error) {
+  ft_contender *c = &t->contender[kind];
+  int64_t *ids;
+  FT_TRY(candidate_ids(t, &c->plan, &ids, error));
+  ft_plan_record record = {.run_id = t->run_id,
+                           .binding_id = t->binding_id,
+                           .target_id = t->session->target_id,
+                           .role = role_of(t, kind),
+                           .is_served = kind == t->decision->served,
+                           .candidate_id = ids,
+                           .time = t->decision->time[kind]};
+  return ft_store_plan_save(t->session->store, &c->plan, &record, &c->plan_id, error);
+}
+
 static ft_status save_plans(tuning *t, ft_error *error) {
-  int64_t plan_id[FT_PLAN_KINDS] = {0}, column_id[FT_PLAN_KINDS];
-  for (int kind = 0; kind < FT_PLAN_KINDS; kind++) {
-    const ft_contender *c = &t->contender[kind];
-    if (!c->is_present) continue;
-    int64_t *ids;
-    FT_TRY(candidate_ids(t, &c->plan, &ids, error));
-    ft_plan_record record = {.run_id = t->run_id,
-                             .binding_id = t->binding_id,
-                             .target_id = t->session->target_id,
-                             .role = ft_plan_kind_text((ft_plan_kind)kind),
-                             .is_served = (ft_plan_kind)kind == t->decision->served,
-                             .candidate_id = ids};
-    FT_TRY(
-        ft_store_plan_save(t->session->store, &c->plan, &record, &plan_id[kind], error));
-  }
-  for (uint32_t i = 0; i < t->decision->distinct; i++)
-    column_id[i] = plan_id[t->decision->column[i]];
-  const ft_compare_result *r = &t->decision->comparison;
-  return ft_store_comparison_save(t->session->store, t->run_id, column_id,
-                                  t->decision->distinct, r->rounds, r->time_ns, r->flags,
+  const ft_contest *contest = &t->decision->contest;
+  int64_t column_id[FT_CONTENDERS];
+  for (uint32_t kind = 0; kind < FT_CONTENDERS; kind++)
+    if (is_to_save(t, kind)) FT_TRY(save_plan(t, kind, error));
+  for (uint32_t i = 0; i < contest->count; i++)
+    column_id[i] = t->contender[t->decision->column[i]].plan_id;
+  return ft_store_comparison_save(t->session->store, t->run_id, column_id, contest->count,
+                                  contest->rounds, contest->time_ns, contest->flags,
                                   error);
 }
 
@@ -199,27 +233,66 @@ static ft_status run(tuning *t, ft_measured_runner *measured, ft_error *error) {
   FT_TRY(open_predictor(t, error));
   FT_TRY(search(t, measured, error));
   FT_TRY(compare(t, error));
-  FT_TRY(ft_contenders_finish(t->session, t->decision->served, t->contender, t->arena,
-                              error));
   set_times(t);
-  FT_TRY(save_binaries(t, error));
+  if (t->is_alone) FT_TRY(save_binaries(t, error));
   FT_TRY(save_plans(t, error));
   return save_refusals(t, error);
 }
 
-static void fill_answer(const tuning *t, const ft_measured_runner *measured,
-                        ft_answer *out) {
-  *out = (ft_answer){.model = t->model->path,
-                     .graph = t->model->graph,
-                     .plan = &t->contender[t->decision->served].plan,
-                     .match = "exact",
-                     .is_tuned = true,
-                     .served = t->decision->served,
-                     .sign_p = t->decision->sign_p,
-                     .trials = measured->asked,
-                     .new_trials = measured->ran,
-                     .search = t->search};
+static bool has_left(const ft_decision *d, uint32_t contender) {
+  for (uint32_t i = 0; i < d->contest.count; i++)
+    if (d->column[i] == contender) return d->contest.has_left[i];
+  return false;
+}
+
+static ft_status report_comparison(const tuning *t, ft_comparison_report *out,
+                                   ft_error *error) {
+  const ft_decision *d = t->decision;
+  ft_compared *plan = FT_NEW_ARRAY(t->arena, ft_compared, FT_CONTENDERS);
+  FT_OOM_IF(!plan, error);
+  *out =
+      (ft_comparison_report){.plan = plan,
+                             .rounds = d->contest.rounds,
+                             .ended = d->contest.ended,
+                             .is_open = d->verdict.is_open,
+                             .has_incumbent = t->contender[FT_PLAN_INCUMBENT].is_present,
+                             .incumbent_p = d->verdict.over_incumbent.p,
+                             .incumbent_ratio = d->verdict.over_incumbent.ratio,
+                             .is_alone = t->is_alone};
+  for (uint32_t i = 0; i < FT_CONTENDERS; i++) {
+    const ft_contender *c = &t->contender[i];
+    bool is_listed =
+        i < FT_PLAN_INCUMBENT || (i == FT_PLAN_INCUMBENT && c->plan_id) ||
+        (i >= FT_PLAN_KBEST && i - FT_PLAN_KBEST < t->search->alternative_count);
+    if (!is_listed) continue;
+    plan[out->plan_count++] =
+        (ft_compared){.kind = (ft_plan_kind)i,
+                      .absence = c->is_present ? NULL : c->absence,
+                      .same_as = (ft_plan_kind)c->same_as,
+                      .plan = c->is_present ? c->plan.hash : (ft_hash){{0}},
+                      .additive_ns = c->is_present ? c->plan.times.additive_ns : 0,
+                      .time = d->time[i],
+                      .has_left = c->is_present && has_left(d, c->same_as)};
+  }
+  return FT_OK;
+}
+
+static ft_status fill_answer(const tuning *t, const ft_measured_runner *measured,
+                             ft_answer *out, ft_error *error) {
+  uint32_t served = t->decision->served;
+  *out =
+      (ft_answer){.model = t->model->path,
+                  .graph = t->model->graph,
+                  .plan = &t->contender[served].plan,
+                  .match = "exact",
+                  .is_tuned = true,
+                  .served = served < FT_PLAN_KBEST ? (ft_plan_kind)served : FT_PLAN_TUNED,
+                  .sign_p = t->decision->verdict.over_base.p,
+                  .trials = measured->asked,
+                  .new_trials = measured->ran,
+                  .search = t->search};
   memcpy(out->failed, measured->outcome, sizeof out->failed);
+  return report_comparison(t, &out->comparison, error);
 }
 
 ft_status ft_session_tune(ft_session *session, const ft_model *model,
@@ -232,7 +305,7 @@ ft_status ft_session_tune(ft_session *session, const ft_model *model,
               .arena = arena,
               .started_ns = ft_clock_ns(),
               .search = FT_NEW(arena, ft_search_result),
-              .contender = FT_NEW_ARRAY(arena, ft_contender, FT_PLAN_KINDS),
+              .contender = FT_NEW_ARRAY(arena, ft_contender, FT_CONTENDERS),
               .decision = FT_NEW(arena, ft_decision)};
   FT_OOM_IF(!t.search || !t.contender || !t.decision, error);
   if (t.options.limit_ns == 0) t.options.limit_ns = default_limit_ns;
@@ -249,10 +322,9 @@ ft_status ft_session_tune(ft_session *session, const ft_model *model,
   ft_error end_error;
   ft_status ended = ft_store_run_end(session->store, t.run_id, reason, &end_error);
   if (status == FT_OK && ended != FT_OK && error) *error = end_error;
-  if (status == FT_OK) {
-    fill_answer(&t, &measured, out);
-    status = ft_session_plan_trials(session, out->plan, arena, &out->trial, error);
-  }
+  if (status == FT_OK && ended == FT_OK) ended = fill_answer(&t, &measured, out, error);
+  if (status == FT_OK && ended == FT_OK)
+    ended = ft_session_plan_trials(session, out->plan, arena, &out->trial, error);
   ft_measured_runner_fini(&measured);
   return status == FT_OK ? ended : status;
 }

@@ -16,7 +16,10 @@ typedef struct explanation {
   ft_strbuf targets;    // these dims on other targets
   ft_strbuf elsewhere;  // other dims on other targets
   int dims_count, targets_count, elsewhere_count;
-  const char *quarantined;  // these dims on this target, and why not
+  const char *quarantined;    // these dims on this target, and why not
+  uint32_t expected_version;  // of codegen; 0: any
+  bool has_other_version;     // that plan has |other_version|
+  uint32_t other_version;
 } explanation;
 
 // "8" or "\"abc...\"", cut to VALUE_CHARS.
@@ -41,9 +44,8 @@ static void add_difference(ft_strbuf *text, const char *field, const json_t *the
   ft_strbuf_add(text, ")");
 }
 
-// "threads (there 8, here 2), units": key fields that differ, the first with its values.
-static void add_differences(ft_strbuf *text, const char *there_text,
-                            const char *here_text, ft_arena *scratch) {
+void ft_match_differences(ft_strbuf *text, const char *there_text, const char *here_text,
+                          ft_arena *scratch) {
   json_t *there = json_loads(there_text, 0, NULL), *here = json_loads(here_text, 0, NULL);
   const char *field;
   json_t *value;
@@ -76,12 +78,15 @@ static void note_plan(explanation *e, sqlite3_stmt *row, ft_arena *scratch) {
   if (!dims || !name || !key) return;
   if (same_dims && same_target) {
     e->quarantined = ft_sql_column_text(row, 5, scratch);
+    uint32_t version = (uint32_t)sqlite3_column_int64(row, 6);
+    e->has_other_version = e->expected_version && version != e->expected_version;
+    e->other_version = version;
   } else if (same_target) {
     add_item(&e->dims, &e->dims_count, dims);
   } else if (same_dims && e->targets_count++ < 2) {
     ft_strbuf_printf(&e->targets, "%starget '%s', which differs in ",
                      e->targets.length ? "; and for " : "", name);
-    add_differences(&e->targets, key, e->key, scratch);
+    ft_match_differences(&e->targets, key, e->key, scratch);
   } else if (!same_dims) {
     add_item(&e->elsewhere, &e->elsewhere_count, dims);
   }
@@ -109,6 +114,9 @@ static void compose(const explanation *e, const char *path, ft_strbuf *text) {
   size_t start = text->length;
   if (e->quarantined && *e->quarantined)
     ft_strbuf_printf(text, "its plan is quarantined (%s)", e->quarantined);
+  else if (e->has_other_version)
+    ft_strbuf_printf(text, "its plan's kernels are of codegen version %u, not %u",
+                     e->other_version, e->expected_version);
   else if (e->quarantined)
     ft_strbuf_add(text, "the plan there is for a model whose constants differ");
   if (e->targets.length)
@@ -122,6 +130,8 @@ static void compose(const explanation *e, const char *path, ft_strbuf *text) {
                      e->elsewhere.text);
   if (text->length == start)
     ft_strbuf_add(text, "the graph is known, but none of its plans was served");
+  if (e->targets.length || e->has_other_version)
+    ft_strbuf_add(text, "; fusetune revalidate measures the best of it again");
 }
 
 ft_status ft_match_explain(ft_store *store, const ft_graph *graph,
@@ -136,6 +146,7 @@ ft_status ft_match_explain(ft_store *store, const ft_graph *graph,
   explanation e = {.graph = graph,
                    .target = target,
                    .key = ft_target_json(target, store->scratch),
+                   .expected_version = store->codegen_version,
                    .dims = ft_strbuf_init(store->scratch),
                    .targets = ft_strbuf_init(store->scratch),
                    .elsewhere = ft_strbuf_init(store->scratch)};

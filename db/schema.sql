@@ -210,9 +210,9 @@ CREATE TABLE alarm(
 ) STRICT;
 CREATE INDEX alarm_candidate ON alarm(candidate_id);
 
--- Candidates not to run. A crash, timeout, wrong result or launch error counts two strikes,
--- a death of the tuner while the candidate ran counts one (and a clean end takes it back);
--- from two on it is not tried again.
+-- Candidates not to run. A crash, wrong result or launch error counts two strikes, the first
+-- timeout in a run counts one (and a clean end takes it back); from two on it is not tried
+-- again. A candidate hangs on its target and codegen version, so strikes end with them.
 CREATE TABLE quarantine(
   candidate_id INTEGER PRIMARY KEY REFERENCES candidate,
   reason TEXT NOT NULL,

@@ -16,13 +16,15 @@
 typedef struct ft_store ft_store;
 
 // Creates the file (0600) and its folder when missing; PATH.lock beside it is held while
-// opening. Rows left pending by a dead owner become interrupted; a candidate that was
-// running at two deaths in a row is quarantined. CORRUPT names the first problem; another
-// version is REFUSED ("store.db has version 7, this fusetune knows 1: use a newer
-// fusetune"), another program's database too; a read-only file is IO.
+// opening. Rows left pending by a dead owner become interrupted: a kill of the tuner says
+// nothing about the candidate that ran, so nobody is blamed. CORRUPT names the first
+// problem; another version is REFUSED ("store.db has version 7, this fusetune knows 1:
+// use a newer fusetune"), another program's database too; a read-only file is IO.
 FT_MUST_CHECK ft_status ft_store_open(const char *path, const ft_allocator *allocator,
                                       ft_store **out, ft_error *error);
 void ft_store_close(ft_store *store);  // NULL is fine
+// From now on a served plan is found only when its kernels are of that version; 0: any.
+void ft_store_expect_codegen(ft_store *store, uint32_t version);
 // $FUSETUNE_STORE, or $XDG_DATA_HOME/fusetune/store.db, or
 // ~/.local/share/fusetune/store.db.
 const char *ft_store_default_path(ft_arena *arena);
@@ -62,8 +64,11 @@ FT_MUST_CHECK ft_status ft_store_run_end(ft_store *store, int64_t run_id,
 // What the store knows of a candidate on this target.
 typedef struct ft_known_trial {
   bool is_known;        // do not run it again: it ended by itself (ok, beaten, or a
-                        // blaming outcome, of any mode), or it is quarantined
+                        // blaming outcome, of any mode), or it is quarantined. A timeout
+                        // is believed only the second time
   bool is_quarantined;  // the reason is trial.error; trial.outcome is never OK
+  int64_t timeout_run;  // the run of its last timeout: not in that one, and in another
+                        // with more time; 0: it had none
   int64_t trial_id;     // 0: never ended here; trial.outcome is PENDING
   ft_trial trial;  // the OK one with the most generous limit (of equals the latest), else
                    // the last; strings and samples in |arena|
@@ -78,10 +83,11 @@ FT_MUST_CHECK ft_status ft_store_trial_begin(ft_store *store, int64_t run_id,
                                              uint64_t limit_ns, int64_t *out_trial_id,
                                              ft_error *error);
 // Records how it ended, the build (module may be NULL), all samples; updates `best`.
-// crash, timeout, wrong_result and launch_error quarantine the candidate at once: it
-// leaves `best`, and plans that use it are no longer served. INTERRUPTED (a stop on
-// purpose) counts nothing. predicted_ns, roofline_ns < 0: none. INVALID_ARGUMENT: not
-// pending; OK with median 0; NaN or infinity; times out of order.
+// crash, wrong_result and launch_error quarantine the candidate at once: it leaves
+// `best`, and plans that use it are no longer served. A timeout may be a starved
+// machine's fault: it takes two, of two runs. INTERRUPTED counts nothing. predicted_ns,
+// roofline_ns < 0: none. INVALID_ARGUMENT: not pending; OK with median 0; NaN or
+// infinity; times out of order.
 FT_MUST_CHECK ft_status ft_store_trial_end(ft_store *store, int64_t trial_id,
                                            const ft_trial *trial, const ft_module *module,
                                            double predicted_ns, double roofline_ns,
@@ -92,13 +98,15 @@ typedef struct ft_plan_record {
   const char *role;  // "tuned", "unfused", "primitive", "greedy", "baseline", "kbest"
   bool is_served;    // at most one per binding and target: it replaces the last
   const int64_t *candidate_id;  // [group_count]
+  ft_time time;  // its own, end to end; samples 0: what the plan says for that role
 } ft_plan_record;
 // Saves the sealed plan with its canonical body; a row with the same binding, target,
 // hash and role gets the new times. A plan with a quarantined candidate is never served.
 FT_MUST_CHECK ft_status ft_store_plan_save(ft_store *store, const ft_plan *plan,
                                            const ft_plan_record *record, int64_t *out_id,
                                            ft_error *error);
-// One row per plan and round, in one transaction.
+// One row per plan and round, in one transaction; a time of 0: it did not run in that
+// round, so there is no row.
 FT_MUST_CHECK ft_status ft_store_comparison_save(ft_store *store, int64_t run_id,
                                                  const int64_t *plan_id, uint32_t plans,
                                                  uint32_t rounds, const uint64_t *time_ns,
@@ -114,6 +122,43 @@ FT_MUST_CHECK ft_status ft_store_refusal_save(ft_store *store, int64_t run_id,
 FT_MUST_CHECK ft_status ft_store_served_plan(ft_store *store, const ft_graph *graph,
                                              const ft_target *target, ft_arena *arena,
                                              const char **out_body, ft_error *error);
+
+// ---- after the key has changed: a new compiler, driver or codegen version
+typedef struct ft_old_key {
+  int64_t target_id, binding_id;
+  uint32_t codegen_version;
+  const char *target;  // its name
+  const char
+      *differs;  // "compilers (there ..., here ...), toolkit", or codegen's versions
+} ft_old_key;
+// The key of the plan of this model and dims that was served last under another key than
+// |target| and |codegen_version|; this very device's before others. Strings in |arena|.
+// NOT_FOUND when there is none.
+FT_MUST_CHECK ft_status ft_store_old_key(ft_store *store, const ft_graph *graph,
+                                         const ft_target *target,
+                                         uint32_t codegen_version, ft_arena *arena,
+                                         ft_old_key *out, ft_error *error);
+typedef struct ft_old_candidate {
+  const char *tactic;
+  ft_schedule schedule;
+  uint64_t median_ns;
+} ft_old_candidate;
+// The fastest candidates of |workload| under |key|, at most |most|, fastest first; none
+// when no stored plan of the model uses the workload. Quarantined ones are not listed.
+FT_MUST_CHECK ft_status ft_store_old_candidates(ft_store *store, const ft_old_key *key,
+                                                const ft_workload *workload,
+                                                uint32_t most, ft_arena *arena,
+                                                ft_old_candidate **out,
+                                                uint32_t *out_count, ft_error *error);
+
+// The row of that plan; id 0 when there is none (or it may not run any more).
+typedef struct ft_served_plan {
+  int64_t id;
+  const char *role, *body;
+} ft_served_plan;
+FT_MUST_CHECK ft_status ft_store_incumbent(ft_store *store, const ft_graph *graph,
+                                           const ft_target *target, ft_arena *arena,
+                                           ft_served_plan *out, ft_error *error);
 
 // The plans that the last run of this very model, dims and target saved; none: count 0.
 // Call ft_store_served_plan first: it compares the graph's encoding and explains. Writes

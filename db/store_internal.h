@@ -3,6 +3,7 @@
 #define FT_DB_STORE_INTERNAL_H
 
 #include "core/arena.h"
+#include "core/strbuf.h"
 #include "db/owner.h"
 #include "db/sql.h"
 #include "db/store.h"
@@ -16,6 +17,7 @@ struct ft_store {
   const char *path;
   sqlite3 *db;
   char owner[FT_OWNER_TEXT];
+  uint32_t codegen_version;  // that plans must have; 0: any
   sqlite3_stmt *statement[FT_SQL_COUNT];
 };
 
@@ -23,7 +25,7 @@ struct ft_store {
 FT_MUST_CHECK ft_status ft_store_connect(ft_store *store, ft_error *error);
 // CORRUPT when the file's pages are not in order; keeps |store->scratch|.
 FT_MUST_CHECK ft_status ft_store_quick_check(ft_store *store, ft_error *error);
-// Pending rows of dead owners become interrupted, each with one strike.
+// Pending rows of dead owners become interrupted.
 FT_MUST_CHECK ft_status ft_store_recover(ft_store *store, ft_error *error);
 
 // Inside a transaction: adds |strikes| for |reason|. At FT_QUARANTINE_STRIKES the
@@ -49,6 +51,13 @@ FT_MUST_CHECK ft_status ft_artifact_add(ft_store *store, const char *kind,
                                         const void *data, size_t size, ft_hash *out_hash,
                                         ft_error *error);
 
+// The row of |workload|; 0: none. As ft_store_candidate finds it.
+FT_MUST_CHECK ft_status ft_workload_find(ft_store *store, const ft_workload *workload,
+                                         int64_t *out_id, ft_error *error);
+// Adds "threads (there 8, here 2), units": the members in which two target keys differ,
+// the first with its values.
+void ft_match_differences(ft_strbuf *text, const char *there, const char *here,
+                          ft_arena *scratch);
 // NOT_FOUND with what there is instead of the served plan.
 ft_status ft_match_explain(ft_store *store, const ft_graph *graph,
                            const ft_target *target, ft_error *error);

@@ -163,10 +163,14 @@ typedef struct candidate_key {
   int64_t target_id, version, workload_id, id;
 } candidate_key;
 
+ft_status ft_workload_find(ft_store *store, const ft_workload *w, int64_t *out_id,
+                           ft_error *error) {
+  return find_exact(store, FT_SQL_FIND_WORKLOAD, "workload", &w->hash, w->encoding,
+                    w->encoding_bytes, out_id, error);
+}
+
 static ft_status find_candidate(ft_store *store, candidate_key *key, ft_error *error) {
-  const ft_workload *w = key->candidate->workload;
-  FT_TRY(find_exact(store, FT_SQL_FIND_WORKLOAD, "workload", &w->hash, w->encoding,
-                    w->encoding_bytes, &key->workload_id, error));
+  FT_TRY(ft_workload_find(store, key->candidate->workload, &key->workload_id, error));
   if (!key->workload_id) return FT_OK;
   return ft_sql_get(
       store, FT_SQL_FIND_CANDIDATE,

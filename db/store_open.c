@@ -189,6 +189,10 @@ ft_status ft_store_open(const char *path, const ft_allocator *allocator, ft_stor
   return status;
 }
 
+void ft_store_expect_codegen(ft_store *store, uint32_t version) {
+  store->codegen_version = version;
+}
+
 void ft_store_close(ft_store *store) {
   if (!store) return;
   for (size_t i = 0; i < FT_SQL_COUNT; i++) sqlite3_finalize(store->statement[i]);

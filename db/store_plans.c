@@ -5,6 +5,7 @@
 //  bound
 //     dims, then the hash of the primitives with concrete shapes.
 //  2. The target is the same: the signature, so device, driver, compilers, threads, ...
+//     And its kernels are of the codegen version that the store was told to expect.
 //  3. It won its end-to-end comparison: served = 1, and at most one row per binding and
 //     target has that (a unique index).
 //  4. None of its candidates is quarantined.
@@ -35,7 +36,7 @@ typedef struct plan_save {
 static ft_status write_row(ft_store *store, plan_save *save, ft_error *error) {
   const ft_plan *p = save->plan;
   const ft_plan_record *r = save->record;
-  ft_time own = own_time(p, r->role);
+  ft_time own = r->time.samples ? r->time : own_time(p, r->role);
   return ft_sql_get(
       store, FT_SQL_SAVE_PLAN,
       FT_SQL_VALUES(
@@ -105,7 +106,8 @@ static ft_status save_comparison(ft_store *store, void *ctx, ft_error *error) {
   for (uint32_t round = 0; round < c->rounds; round++) {
     for (uint32_t plan = 0; plan < c->plans; plan++) {
       size_t at = (size_t)round * c->plans + plan;
-      if (c->time_ns[at] == 0 || c->time_ns[at] > INT64_MAX)
+      if (c->time_ns[at] == 0) continue;
+      if (c->time_ns[at] > INT64_MAX)
         FT_FAIL(error, FT_INVALID_ARGUMENT, "round %u of plan %lld has a time of %llu ns",
                 round, (long long)c->plan_id[plan], (unsigned long long)c->time_ns[at]);
       FT_TRY(ft_sql_run(
@@ -146,31 +148,46 @@ static bool same_encoding(sqlite3_stmt *row, const ft_graph *graph) {
          (size == 0 || (there && memcmp(there, graph->symbolic_encoding, size) == 0));
 }
 
-ft_status ft_store_served_plan(ft_store *store, const ft_graph *graph,
-                               const ft_target *target, ft_arena *arena,
-                               const char **out_body, ft_error *error) {
-  *out_body = NULL;
+static ft_status read_served(ft_store *store, sqlite3_stmt *row, const ft_graph *graph,
+                             ft_arena *arena, ft_served_plan *out, ft_error *error) {
+  if (!same_encoding(row, graph))
+    FT_FAIL(error, FT_INTERNAL, "store %s: graph '%s' is there with other bytes",
+            store->path, graph->name);
+  *out = (ft_served_plan){.id = sqlite3_column_int64(row, 2),
+                          .role = ft_sql_column_text(row, 3, arena),
+                          .body = ft_sql_column_text(row, 0, arena)};
+  FT_OOM_IF(!out->role || !out->body, error);
+  return FT_OK;
+}
+
+ft_status ft_store_incumbent(ft_store *store, const ft_graph *graph,
+                             const ft_target *target, ft_arena *arena,
+                             ft_served_plan *out, ft_error *error) {
+  *out = (ft_served_plan){.role = "", .body = ""};
   sqlite3_stmt *row;
-  bool has_row = false, is_same = true;
+  bool has_row = false;
   ft_status status = ft_sql_start(
       store, FT_SQL_SERVED_PLAN,
       FT_SQL_VALUES(ft_sql_hash(&graph->symbolic_hash), ft_sql_text(ft_store_dims(graph)),
-                    ft_sql_hash(&graph->bound_hash), ft_sql_hash(&target->signature)),
+                    ft_sql_hash(&graph->bound_hash), ft_sql_hash(&target->signature),
+                    ft_sql_int(store->codegen_version)),
       &row, error);
   if (status == FT_OK) status = ft_sql_step(store, row, &has_row, error);
-  if (status == FT_OK && has_row) {
-    is_same = same_encoding(row, graph);
-    *out_body = ft_sql_column_text(row, 0, arena);
-    if (!*out_body)
-      status = ft_error_set(error, FT_OUT_OF_MEMORY, "out of memory in %s", __func__);
-  }
+  if (status == FT_OK && has_row)
+    status = read_served(store, row, graph, arena, out, error);
   ft_sql_finish(row);
-  if (status != FT_OK || (has_row && is_same)) return status;
+  return status;
+}
+
+ft_status ft_store_served_plan(ft_store *store, const ft_graph *graph,
+                               const ft_target *target, ft_arena *arena,
+                               const char **out_body, ft_error *error) {
+  ft_served_plan plan;
   *out_body = NULL;
-  if (has_row)
-    FT_FAIL(error, FT_INTERNAL, "store %s: graph '%s' is there with other bytes",
-            store->path, graph->name);
-  return ft_match_explain(store, graph, target, error);
+  FT_TRY(ft_store_incumbent(store, graph, target, arena, &plan, error));
+  if (!plan.id) return ft_match_explain(store, graph, target, error);
+  *out_body = plan.body;
+  return FT_OK;
 }
 
 // ---- the plans of the last run

@@ -1,10 +1,9 @@
 // Runs, and what a dead run leaves.
 //
 //  1. A pending row belongs to its run's owner: only when that process is surely dead
-//  does
-//     another turn it into 'interrupted'. Who cannot be seen is not dead.
-//  2. The interruption and its strike are one transaction per owner, and it looks again
-//     under the write lock: two processes that recover together strike once.
+//     does another turn it into 'interrupted'. Who cannot be seen is not dead.
+//  2. An interruption is no strike: kernels run in the worker, so what killed the tuner
+//     was not the kernel.
 //  3. A death is an unclean close: the file's pages are checked before anything is
 //  written.
 //  4. A run that ends interrupts what it left pending: those never ran, so no strike.
@@ -54,35 +53,6 @@ ft_status ft_store_run_end(ft_store *store, int64_t run_id, const char *stop_rea
 
 // ---- recovery
 
-typedef struct pending {
-  int64_t trial_id, candidate_id;
-} pending;
-
-typedef struct pending_list {
-  pending *item;
-  size_t count, capacity;
-} pending_list;
-
-static ft_status list_trials(ft_store *store, const char *owner, pending_list *list,
-                             ft_error *error) {
-  sqlite3_stmt *row;
-  bool has_row = true;
-  ft_status status = ft_sql_start(store, FT_SQL_PENDING_TRIALS,
-                                  FT_SQL_VALUES(ft_sql_text(owner)), &row, error);
-  while (status == FT_OK) {
-    status = ft_sql_step(store, row, &has_row, error);
-    if (status != FT_OK || !has_row) break;
-    if (FT_GROW(store->scratch, &list->item, list->count, &list->capacity)) {
-      status = ft_error_set(error, FT_OUT_OF_MEMORY, "out of memory in %s", __func__);
-      break;
-    }
-    list->item[list->count++] =
-        (pending){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1)};
-  }
-  ft_sql_finish(row);
-  return status;
-}
-
 typedef struct owner_list {
   const char **item;
   size_t count, capacity;
@@ -106,24 +76,12 @@ static ft_status list_owners(ft_store *store, owner_list *list, ft_error *error)
   return status;
 }
 
-static ft_status interrupt_dead(ft_store *store, void *ctx, ft_error *error) {
-  const char *owner = ctx;
-  pending_list list = {0};
-  FT_TRY(list_trials(store, owner, &list, error));
-  for (size_t i = 0; i < list.count; i++) {
-    FT_TRY(ft_sql_run(store, FT_SQL_INTERRUPT_TRIAL,
-                      FT_SQL_VALUES(ft_sql_int(list.item[i].trial_id)), error));
-    FT_TRY(ft_quarantine_strike(store, list.item[i].candidate_id, 1,
-                                "interrupted while running", error));
-  }
-  ft_log(FT_LOG_INFO, "store %s: %zu trials of a process that died are interrupted",
-         store->path, list.count);
-  return FT_OK;
-}
-
 static ft_status bury(ft_store *store, const char *owner, ft_error *error) {
   FT_TRY(ft_store_quick_check(store, error));
-  return ft_sql_transact(store, interrupt_dead, (void *)owner, error);
+  ft_log(FT_LOG_INFO, "store %s: what %s left pending is interrupted", store->path,
+         owner);
+  return ft_sql_run(store, FT_SQL_INTERRUPT_TRIALS, FT_SQL_VALUES(ft_sql_text(owner)),
+                    error);
 }
 
 ft_status ft_store_recover(ft_store *store, ft_error *error) {

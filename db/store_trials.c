@@ -3,9 +3,11 @@
 //  1. Pending before run: ft_store_trial_begin commits the row before the candidate runs.
 //     Whatever dies then, the row names the candidate.
 //  2. A trial ends once. What is not a time (0, NaN, infinity) does not enter.
-//  3. A blaming outcome counts FT_QUARANTINE_STRIKES at once: the candidate is not tried
-//     again. A death of the tuner counts one strike and blames nobody; two deaths in a
-//     row on one candidate make a quarantine. A stop on purpose counts nothing.
+//  3. A crash, a wrong result or a launch error counts FT_QUARANTINE_STRIKES at once: the
+//     candidate is not tried again. A timeout counts one, and one per run: a starved
+//     machine is late with everything. A death or a stop of the tuner counts nothing. A
+//     candidate hangs on its target and codegen version, and so do its strikes: a new
+//     compiler or driver begins with none.
 //  4. `best` holds the fastest OK trial of a candidate that is not quarantined.
 #include <math.h>
 #include <string.h>
@@ -93,6 +95,7 @@ static ft_status look_up(ft_store *store, ft_sql id, int64_t candidate_id,
 
 // Says whether the candidate need not run again: it ran to an end of its own.
 static bool is_final(ft_outcome outcome) {
+  if (outcome == FT_OUTCOME_TIMEOUT) return false;
   return outcome == FT_OUTCOME_OK || outcome == FT_OUTCOME_BEATEN ||
          ft_outcome_blames(outcome);
 }
@@ -110,6 +113,8 @@ ft_status ft_store_find_trial(ft_store *store, int64_t candidate_id, const char 
     FT_TRY(look_up(store, FT_SQL_BEST_TRIAL, candidate_id, mode, arena, out, error));
   if (!out->trial_id)
     FT_TRY(look_up(store, FT_SQL_LAST_TRIAL, candidate_id, mode, arena, out, error));
+  FT_TRY(ft_sql_get(store, FT_SQL_LAST_TIMEOUT, FT_SQL_VALUES(ft_sql_int(candidate_id)),
+                    &out->timeout_run, error));
   out->is_quarantined = reason != NULL;
   if (reason) out->trial.error = reason;
   out->is_known = out->is_quarantined || (out->trial_id && is_final(out->trial.outcome));
@@ -269,22 +274,34 @@ static ft_status update_best(ft_store *store, const trial_end *end, ft_error *er
 
 // The outcomes that may bring the process or the machine down, or that lie: not again.
 static bool is_dangerous(ft_outcome outcome) {
-  return outcome == FT_OUTCOME_CRASH || outcome == FT_OUTCOME_TIMEOUT ||
-         outcome == FT_OUTCOME_WRONG_RESULT || outcome == FT_OUTCOME_LAUNCH_ERROR;
+  return outcome == FT_OUTCOME_CRASH || outcome == FT_OUTCOME_WRONG_RESULT ||
+         outcome == FT_OUTCOME_LAUNCH_ERROR;
+}
+
+static ft_status strikes_of(ft_store *store, const trial_end *end, int64_t *out,
+                            ft_error *error) {
+  *out = is_dangerous(end->trial->outcome) ? FT_QUARANTINE_STRIKES : 0;
+  if (end->trial->outcome != FT_OUTCOME_TIMEOUT) return FT_OK;
+  int64_t others;
+  FT_TRY(ft_sql_get(store, FT_SQL_OTHER_TIMEOUTS,
+                    FT_SQL_VALUES(ft_sql_int(end->trial_id)), &others, error));
+  *out = others == 0;
+  return FT_OK;
 }
 
 static ft_status judge(ft_store *store, const trial_end *end, ft_error *error) {
   const ft_trial *t = end->trial;
+  int64_t strikes;
+  FT_TRY(strikes_of(store, end, &strikes, error));
   if (t->outcome == FT_OUTCOME_INTERRUPTED) return FT_OK;
-  if (!is_dangerous(t->outcome))
-    return ft_quarantine_clear(store, end->candidate_id, error);
+  if (!strikes && t->outcome == FT_OUTCOME_TIMEOUT) return FT_OK;
+  if (!strikes) return ft_quarantine_clear(store, end->candidate_id, error);
   const char *detail = t->error && *t->error ? t->error : t->worst;
   const char *reason = ft_outcome_text(t->outcome);
   if (detail && *detail)
     reason = ft_arena_printf(store->scratch, "%s: %s", reason, detail);
   FT_OOM_IF(!reason, error);
-  return ft_quarantine_strike(store, end->candidate_id, FT_QUARANTINE_STRIKES, reason,
-                              error);
+  return ft_quarantine_strike(store, end->candidate_id, strikes, reason, error);
 }
 
 static ft_status end_trial(ft_store *store, void *ctx, ft_error *error) {

@@ -58,6 +58,7 @@ ft_status ft_cpu_runner_create(const ft_runner_options *options, const ft_target
     runner->memory_bytes = target->memory_bytes;
   }
   fill_defaults(&runner->options, runner->cache_bytes);
+  runner->first_check_ns = runner->options.check_limit_ns;
   runner->settings = (ft_worker_settings){.argv = runner->options.worker_argv,
                                           .threads = target ? target->threads : 0,
                                           .flush_bytes = runner->options.flush_bytes,
@@ -67,7 +68,8 @@ ft_status ft_cpu_runner_create(const ft_runner_options *options, const ft_target
 }
 
 void ft_cpu_runner_limit_checks(ft_cpu_runner *runner, uint64_t check_limit_ns) {
-  runner->options.check_limit_ns = check_limit_ns ? check_limit_ns : default_check_ns;
+  runner->options.check_limit_ns =
+      check_limit_ns ? check_limit_ns : runner->first_check_ns;
 }
 
 void ft_cpu_runner_limit_trials(ft_cpu_runner *runner, uint64_t trial_limit_ns,

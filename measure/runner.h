@@ -47,7 +47,7 @@ FT_MUST_CHECK ft_status ft_cpu_runner_create(const ft_runner_options *options,
                                              const ft_allocator *allocator,
                                              ft_cpu_runner **out, ft_error *error);
 void ft_cpu_runner_destroy(ft_cpu_runner *runner);
-// From now on: check_limit_ns of ft_runner_options (0: the default).
+// From now on: check_limit_ns of ft_runner_options (0: the one it was created with).
 void ft_cpu_runner_limit_checks(ft_cpu_runner *runner, uint64_t check_limit_ns);
 // From now on: trial_limit_ns and max_samples of ft_runner_options (0: the defaults).
 void ft_cpu_runner_limit_trials(ft_cpu_runner *runner, uint64_t trial_limit_ns,

@@ -10,6 +10,7 @@
 struct ft_cpu_runner {
   const ft_allocator *allocator;
   ft_runner_options options;  // defaults filled in
+  uint64_t first_check_ns;    // options.check_limit_ns as it was given
   ft_worker_settings settings;
   ft_worker_process worker;
   uint64_t cache_bytes, l2_bytes, memory_bytes;  // as the system reports them; 0: unknown

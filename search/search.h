@@ -33,7 +33,8 @@ typedef struct ft_search_options {
   // After measuring, the groups of the best partitions, and those that would be on the
   // answer at the low end of their interval, are measured once more with fresh samples
   // (not counted as trials), until every one was: the last fifth of |limit_ns| is kept
-  // for it. When that is over, only the answer's own groups still are.
+  // for it. When that is over, only the answer's own groups still are, for a sixteenth of
+  // it; those that are left then keep their first time.
   bool confirm;
   // Bounds of groups that were not measured yet; NULL: 0 for all. Borrowed.
   const ft_predictor *predictor;

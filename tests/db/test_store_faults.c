@@ -122,7 +122,12 @@ static ft_status begin_step(void) {
 }
 static ft_status plan_step(void) {
   int64_t id;
-  ft_plan_record record = {s.run_id, s.binding_id, s.target_id, "tuned", true, ids};
+  ft_plan_record record = {.run_id = s.run_id,
+                           .binding_id = s.binding_id,
+                           .target_id = s.target_id,
+                           .role = "tuned",
+                           .is_served = true,
+                           .candidate_id = ids};
   return ft_store_plan_save(store, &plan, &record, &id, &error);
 }
 static ft_status target_step(void) {

@@ -15,8 +15,12 @@ TestSuite(db_store_plans, .init = set_up, .fini = store_tear_down);
 
 static int64_t save(const ft_plan *it, const char *role, bool is_served) {
   int64_t id;
-  ft_plan_record record = {s.run_id, s.binding_id, s.target_id,
-                           role,     is_served,    candidates};
+  ft_plan_record record = {.run_id = s.run_id,
+                           .binding_id = s.binding_id,
+                           .target_id = s.target_id,
+                           .role = role,
+                           .is_served = is_served,
+                           .candidate_id = candidates};
   TEST_OK(ft_store_plan_save(store, it, &record, &id, &error));
   return id;
 }
@@ -110,7 +114,12 @@ Test(db_store_plans, the_same_plan_again_gets_the_new_times) {
 Test(db_store_plans, what_cannot_be_saved_leaves_the_store_as_it_was) {
   int64_t id, missing[2] = {s.candidate_id, 99};
   save(&plan, "tuned", true);
-  ft_plan_record record = {s.run_id, s.binding_id, s.target_id, "unfused", true, missing};
+  ft_plan_record record = {.run_id = s.run_id,
+                           .binding_id = s.binding_id,
+                           .target_id = s.target_id,
+                           .role = "unfused",
+                           .is_served = true,
+                           .candidate_id = missing};
   cr_assert_eq(ft_store_plan_save(store, &plan, &record, &id, &error),
                FT_INVALID_ARGUMENT);
   cr_assert_eq(id, 0);
@@ -205,12 +214,28 @@ Test(db_store_plans, a_long_list_of_dims_is_cut) {
     int64_t graph_id, id;
     TEST_OK(ft_store_graph(store, graph, &graph_id, &s.binding_id, &error));
     ft_plan it = sample_plan(graph, &s.target, arena);
-    ft_plan_record record = {s.run_id, s.binding_id, s.target_id,
-                             "tuned",  true,         candidates};
+    ft_plan_record record = {.run_id = s.run_id,
+                             .binding_id = s.binding_id,
+                             .target_id = s.target_id,
+                             .role = "tuned",
+                             .is_served = true,
+                             .candidate_id = candidates};
     TEST_OK(ft_store_plan_save(store, &it, &record, &id, &error));
   }
   expect_none(s.graph, &s.target, "{\"N\":10}, ... on this target");
   cr_assert_null(strstr(error.text, "{\"N\":11}"), "%s", error.text);
+}
+
+Test(db_store_plans, the_incumbent_is_the_served_row_with_its_role_and_nothing_is_none) {
+  ft_served_plan row;
+  TEST_OK(ft_store_incumbent(store, s.graph, &s.target, arena, &row, &error));
+  cr_assert_eq(row.id, 0);
+  save(&plan, "unfused", false);
+  int64_t id = save(&plan, "greedy", true);
+  TEST_OK(ft_store_incumbent(store, s.graph, &s.target, arena, &row, &error));
+  cr_assert_eq(row.id, id);
+  cr_assert_str_eq(row.role, "greedy");
+  cr_assert_str_eq(row.body, served(s.graph, &s.target));
 }
 
 Test(db_store_plans, the_same_graph_hash_with_another_encoding_is_internal) {
@@ -234,12 +259,15 @@ Test(db_store_plans, comparisons_are_one_row_per_round_and_plan_or_none) {
              " ORDER BY round, plan_id)");
   EXPECT_SQL("11", "SELECT time_ns FROM comparison WHERE flags = 2");
   run_sql("DELETE FROM comparison");
-  time_ns[5] = 0;
+  time_ns[5] = UINT64_MAX;
   cr_assert_eq(
       ft_store_comparison_save(store, s.run_id, id, 2, 3, time_ns, flags, &error),
       FT_INVALID_ARGUMENT);
-  cr_assert(strstr(error.text, "round 2 of plan 2 has a time of 0 ns"), "%s", error.text);
+  cr_assert(strstr(error.text, "round 2 of plan 2 has a time of 18"), "%s", error.text);
   cr_assert_eq(count_of("comparison"), 0);
+  time_ns[5] = 0;  // the plan had left by then
+  TEST_OK(ft_store_comparison_save(store, s.run_id, id, 2, 3, time_ns, flags, &error));
+  cr_assert_eq(count_of("comparison"), 5);
 }
 
 Test(db_store_plans, the_served_plan_s_refusals_come_back_in_order_and_no_others) {

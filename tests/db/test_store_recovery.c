@@ -30,8 +30,7 @@ Test(db_store_recovery, a_killed_tuner_leaves_its_trial_interrupted_and_nobody_b
   store_open();
   EXPECT_SQL("interrupted", "SELECT outcome FROM trial");
   EXPECT_SQL("the tuner died while it ran", "SELECT error FROM trial");
-  EXPECT_SQL("1", "SELECT strikes FROM quarantine");
-  EXPECT_SQL("interrupted while running", "SELECT reason FROM quarantine");
+  cr_assert_eq(count_of("quarantine"), 0);
   ft_known_trial k = known(s.candidate_id, "cold");
   cr_assert(!k.is_known && !k.is_quarantined);
   cr_assert_eq(k.trial.outcome, FT_OUTCOME_INTERRUPTED);
@@ -43,54 +42,30 @@ Test(db_store_recovery, an_exit_in_the_middle_is_a_death_too) {
   EXPECT_SQL("interrupted", "SELECT outcome FROM trial");
 }
 
-Test(db_store_recovery, two_deaths_in_a_row_quarantine_the_candidate) {
-  for (int i = 0; i < 2; i++) {
-    in_child(die_running, NULL);
-    store_open();
-    cr_assert_eq(known(s.candidate_id, "cold").is_quarantined, i == 1);
-    ft_store_close(store);
-    store = NULL;
-  }
+Test(db_store_recovery, ten_deaths_in_a_row_blame_nobody_and_best_stays) {
   store_open();
-  ft_known_trial k = known(s.candidate_id, "warm");
-  cr_assert(k.is_known && k.is_quarantined);
-  cr_assert_str_eq(k.trial.error, "interrupted while running, twice");
-  EXPECT_SQL("0", "SELECT count(*) FROM trial WHERE outcome = 'crash'");
-}
-
-Test(db_store_recovery, an_end_between_two_deaths_takes_the_strike_back) {
-  static const ft_outcome ends[] = {FT_OUTCOME_OK, FT_OUTCOME_BEATEN,
-                                    FT_OUTCOME_UNSTABLE};
-  for (size_t i = 0; i < 3; i++) {
+  run_trial(&s, s.candidate_id, FT_OUTCOME_OK, 10);
+  for (int i = 0; i < 10; i++) {
+    ft_store_close(store);
     in_child(die_running, NULL);
     store_open();
-    cr_assert_eq(count_of("quarantine"), 1);
-    run_trial(&s, s.candidate_id, ends[i], 10);
     cr_assert_eq(count_of("quarantine"), 0);
-    ft_store_close(store);
-    store = NULL;
   }
+  EXPECT_SQL("10", "SELECT count(*) FROM trial WHERE outcome = 'interrupted'");
+  cr_assert_eq(count_of("best"), 1);
+  ft_known_trial k = known(s.candidate_id, "cold");
+  cr_assert(k.is_known && !k.is_quarantined);
+  cr_assert_eq(k.trial.outcome, FT_OUTCOME_OK);
 }
 
-Test(db_store_recovery, a_stop_on_purpose_is_neither_a_strike_nor_an_end) {
+Test(db_store_recovery, a_death_and_a_stop_leave_the_strike_of_a_timeout_as_it_was) {
+  store_open();
+  run_trial(&s, s.candidate_id, FT_OUTCOME_TIMEOUT, 0);
+  ft_store_close(store);
   in_child(die_running, NULL);
   store_open();
   run_trial(&s, s.candidate_id, FT_OUTCOME_INTERRUPTED, 0);
   EXPECT_SQL("1", "SELECT strikes FROM quarantine");
-}
-
-Test(db_store_recovery, a_death_quarantine_takes_the_candidate_out_of_best) {
-  store_open();
-  run_trial(&s, s.candidate_id, FT_OUTCOME_OK, 10);
-  cr_assert_eq(count_of("best"), 1);
-  for (int i = 0; i < 2; i++) {
-    cr_assert_eq(count_of("best"), 1, "after %d deaths", i);
-    ft_store_close(store);
-    in_child(die_running, NULL);
-    store_open();
-  }
-  cr_assert_eq(count_of("best"), 0);
-  cr_assert_neq(known(s.candidate_id, "cold").trial.outcome, FT_OUTCOME_OK);
 }
 
 Test(db_store_recovery, a_live_owners_trial_is_left_alone_until_it_dies) {
@@ -137,7 +112,7 @@ Test(db_store_recovery, every_pending_trial_of_the_dead_is_found) {
   run_sql("UPDATE run SET owner = '00000000-0000-0000-0000-000000000000:1:1:1'");
   store_reopen();
   EXPECT_SQL("40", "SELECT count(*) FROM trial WHERE outcome = 'interrupted'");
-  EXPECT_SQL("40", "SELECT count(*) FROM quarantine WHERE strikes = 1");
+  cr_assert_eq(count_of("quarantine"), 0);
 }
 
 Test(db_store_recovery, a_damaged_file_after_a_death_is_corrupt_before_it_is_written) {

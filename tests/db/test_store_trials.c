@@ -156,7 +156,7 @@ Test(db_store_trials, each_outcome_is_known_or_retried_as_the_design_says) {
                {FT_OUTCOME_COMPILE_ERROR, true, false},
                {FT_OUTCOME_LAUNCH_ERROR, true, true},
                {FT_OUTCOME_CRASH, true, true},
-               {FT_OUTCOME_TIMEOUT, true, true},
+               {FT_OUTCOME_TIMEOUT, false, false},
                {FT_OUTCOME_OUT_OF_MEMORY, true, false},
                {FT_OUTCOME_RESOURCE_LIMIT, true, false},
                {FT_OUTCOME_BEATEN, true, false},
@@ -173,7 +173,7 @@ Test(db_store_trials, each_outcome_is_known_or_retried_as_the_design_says) {
     cr_assert_eq(k.trial_id, id);
     cr_assert_eq(k.trial.outcome, table[i].outcome);
     // What the candidate did in one mode it would do in another.
-    bool in_all = ft_outcome_blames(table[i].outcome);
+    bool in_all = table[i].is_known && ft_outcome_blames(table[i].outcome);
     cr_assert_eq(known(candidate, "warm").is_known, in_all, "%s", name);
   }
 }
@@ -212,9 +212,74 @@ Test(db_store_trials, a_candidate_that_crashed_is_never_known_as_ok) {
   EXPECT_SQL("2", "SELECT strikes FROM quarantine");
 }
 
+static void begin_run(void) {
+  ft_run_record run = {s.binding_id, s.target_id, "{}", 1, "v", "h"};
+  TEST_OK(ft_store_run_begin(store, &run, &s.run_id, &error));
+}
+
+Test(db_store_trials, a_timeout_quarantines_only_when_another_run_sees_it_too) {
+  for (int i = 0; i < 3; i++) run_trial(&s, s.candidate_id, FT_OUTCOME_TIMEOUT, 0);
+  ft_known_trial k = known(s.candidate_id, "cold");
+  cr_assert(!k.is_known && !k.is_quarantined);
+  cr_assert_eq(k.timeout_run, s.run_id);
+  EXPECT_SQL("1", "SELECT strikes FROM quarantine");
+  begin_run();
+  run_trial(&s, s.candidate_id, FT_OUTCOME_TIMEOUT, 0);
+  k = known(s.candidate_id, "cold");
+  cr_assert(k.is_known && k.is_quarantined);
+  cr_assert_str_eq(k.trial.error, "timeout, twice");
+}
+
+Test(db_store_trials, a_clean_end_takes_the_strike_of_a_timeout_back) {
+  static const ft_outcome ends[] = {FT_OUTCOME_OK, FT_OUTCOME_BEATEN,
+                                    FT_OUTCOME_UNSTABLE};
+  for (size_t i = 0; i < 3; i++) {
+    run_trial(&s, s.candidate_id, FT_OUTCOME_TIMEOUT, 0);
+    cr_assert_eq(count_of("quarantine"), 1);
+    begin_run();
+    run_trial(&s, s.candidate_id, ends[i], 10);
+    cr_assert_eq(count_of("quarantine"), 0);
+  }
+}
+
+Test(db_store_trials, interruptions_are_no_strikes_however_many) {
+  for (int i = 0; i < 5; i++) {
+    begin_run();
+    run_trial(&s, s.candidate_id, FT_OUTCOME_INTERRUPTED, 0);
+  }
+  cr_assert_eq(count_of("quarantine"), 0);
+  run_trial(&s, s.candidate_id, FT_OUTCOME_TIMEOUT, 0);
+  for (int i = 0; i < 5; i++) {
+    begin_run();
+    run_trial(&s, s.candidate_id, FT_OUTCOME_INTERRUPTED, 0);
+  }
+  EXPECT_SQL("1", "SELECT strikes FROM quarantine");
+  cr_assert(!known(s.candidate_id, "cold").is_quarantined);
+}
+
+Test(db_store_trials, strikes_end_with_the_compiler_and_with_the_codegen_version) {
+  for (int i = 0; i < 2; i++) {
+    begin_run();
+    run_trial(&s, s.candidate_id, FT_OUTCOME_TIMEOUT, 0);
+  }
+  cr_assert(known(s.candidate_id, "cold").is_quarantined);
+  int64_t newer, other, target_id;
+  TEST_OK(ft_store_candidate(store, &s.candidate, s.target_id, 2, &newer, &error));
+  cr_assert(!known(newer, "cold").is_known && !known(newer, "cold").timeout_run);
+  ft_target upgraded = s.target;
+  upgraded.compiler[0].version = "99.0.1";
+  TEST_OK(ft_target_seal(&upgraded, &error));
+  TEST_OK(ft_store_target(store, &upgraded, &target_id, &error));
+  cr_assert_neq(target_id, s.target_id);
+  TEST_OK(ft_store_candidate(store, &s.candidate, target_id, 1, &other, &error));
+  cr_assert(!known(other, "cold").is_known && !known(other, "cold").timeout_run);
+  run_trial(&s, other, FT_OUTCOME_OK, 10);
+  cr_assert(known(other, "cold").is_known);
+}
+
 Test(db_store_trials, a_quarantine_with_an_end_lets_go_then) {
   run_trial(&s, s.candidate_id, FT_OUTCOME_OK, 10);
-  run_trial(&s, s.candidate_id, FT_OUTCOME_TIMEOUT, 0);
+  run_trial(&s, s.candidate_id, FT_OUTCOME_CRASH, 0);
   run_sql("UPDATE quarantine SET until_at = 9223372036854775807");
   cr_assert(known(s.candidate_id, "cold").is_quarantined);
   run_sql("UPDATE quarantine SET until_at = 1");
@@ -245,8 +310,8 @@ Test(db_store_trials, best_follows_the_fastest_ok_trial_of_the_workload) {
 
 Test(db_store_trials, best_agrees_with_a_scan_of_all_trials) {
   static const ft_outcome outcomes[] = {
-      FT_OUTCOME_OK, FT_OUTCOME_OK,     FT_OUTCOME_OK,      FT_OUTCOME_OK,
-      FT_OUTCOME_OK, FT_OUTCOME_BEATEN, FT_OUTCOME_TIMEOUT, FT_OUTCOME_COMPILE_ERROR};
+      FT_OUTCOME_OK, FT_OUTCOME_OK,     FT_OUTCOME_OK,    FT_OUTCOME_OK,
+      FT_OUTCOME_OK, FT_OUTCOME_BEATEN, FT_OUTCOME_CRASH, FT_OUTCOME_COMPILE_ERROR};
   ft_rng rng = ft_rng_seed(3);
   int64_t candidate[12];
   for (int i = 0; i < 12; i++) candidate[i] = sample_candidate(&s, i);
