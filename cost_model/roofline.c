@@ -309,6 +309,15 @@ static ft_status give_way(ft_roofline *r, const ft_workload *workload,
   return status;
 }
 
+// |row|, or when that one stayed as it was, one that did not: the bound may have fallen
+// by another size or kind.
+static uint32_t changed_row(const ft_roofline *r, const ft_ceiling *old, uint32_t row) {
+  for (uint32_t i = 0; i < r->count && r->ceiling[row].best == old[row].best; i++)
+    if ((MOVING | COMPUTING) >> old[i].kind & 1 && r->ceiling[i].best != old[i].best)
+      return i;
+  return row;
+}
+
 static ft_status contradict(void *self, const ft_candidate *candidate,
                             const ft_trial *trial, double said_ns, ft_error *error) {
   ft_roofline *r = self;
@@ -321,6 +330,7 @@ static ft_status contradict(void *self, const ft_candidate *candidate,
   memcpy(old, r->ceiling, sizeof old);
   uint32_t row;
   ft_status status = give_way(r, candidate->workload, &alarm, &row, error);
+  row = changed_row(r, old, row);
   alarm.kind = old[row].kind;
   alarm.bytes = old[row].bytes;
   alarm.before = old[row].best;
