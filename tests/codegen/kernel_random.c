@@ -30,8 +30,8 @@ static void run_quarter(uint64_t quarter) {
                (unsigned long long)counts.failures, (unsigned long long)counts.kernels);
   cr_assert_eq(counts.cases, options.count);
   cr_assert_geq(counts.kernels, options.count);
-  // What is uncertain tests nothing.
-  cr_assert_lt(counts.uncertain, counts.elements / 8 + 1);
+  // What is uncertain tests nothing; one huge output says little of that.
+  if (options.count >= 256) cr_assert_lt(counts.uncertain, counts.elements / 8 + 1);
   cr_assert_leq(counts.parts, options.count / 2 + 1);
 }
 

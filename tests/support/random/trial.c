@@ -185,15 +185,16 @@ static int64_t mutated(int64_t value, ft_rng *rng) {
   static const int64_t extremes[] = {0,         1,  2,         16,
                                      64,        65, 1 << 20,   INT32_MAX,
                                      INT64_MAX, -1, INT64_MIN, (int64_t)1 << 40};
+  uint64_t bits = (uint64_t)value;  // what passes the range wraps
   switch (ft_rng_below(rng, 5)) {
     case 0:
-      return value > INT64_MAX / 2 ? INT64_MAX : value * 2;
+      return value > INT64_MAX / 2 ? INT64_MAX : (int64_t)(bits * 2);
     case 1:
       return value / 2;
     case 2:
-      return value + 1;
+      return (int64_t)(bits + 1);
     case 3:
-      return value - 1;
+      return (int64_t)(bits - 1);
     default:
       return extremes[ft_rng_below(rng, sizeof extremes / sizeof *extremes)];
   }
