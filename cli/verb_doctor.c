@@ -220,8 +220,8 @@ static int examine(ft_cli_context *c) {
 
 int ft_verb_doctor(int argc, char **argv) {
   ft_cli_context c = {0};
-  int code = ft_cli_parse("doctor", "bytes recalibrate store cache json", false, argc, argv,
-                          &c.options);
+  int code = ft_cli_parse("doctor", "bytes recalibrate store cache json", false, argc,
+                          argv, &c.options);
   if (code >= 0) return code;
   code = ft_cli_open(&c);
   if (code < 0) code = examine(&c);

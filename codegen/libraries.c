@@ -33,7 +33,8 @@ static ft_status ask_both(const ft_compiler *compiler, const char *folder,
   ft_process process[] = {{.argv = cpp, .log_path = header},
                           {.argv = find, .log_path = library}};
   ft_status status = ft_file_write(source, probe, strlen(probe), error);
-  if (status == FT_OK) status = ft_process_run(process, 2, 2, 10000000000ull, NULL, error);
+  if (status == FT_OK)
+    status = ft_process_run(process, 2, 2, 10000000000ull, NULL, error);
   if (status == FT_OK && process[0].exit_code == 0)
     out->header = ft_log_read(header, BYTES, arena);
   if (status == FT_OK && process[1].exit_code == 0)

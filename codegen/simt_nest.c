@@ -40,7 +40,7 @@ typedef struct emitter {
   item item[MOST_ITEMS];  // the first |items| are in use
   uint32_t items, at;     // at: the one that is being computed
   uint32_t *argument;     // [ABI position] buffer, 0: not declared
-  uint32_t *total;     // [node] register of a reduction
+  uint32_t *total;        // [node] register of a reduction
   uint32_t pass;
   ft_kir_id thread, lane, row_in_block, is_stored;  // rows: is_stored is "row < rows"
 } emitter;
@@ -407,8 +407,8 @@ static ft_kir_id item_after(emitter *e, ft_kir_id first, uint32_t u) {
 static void put_each(emitter *e, ft_kir_id first) {
   for (uint32_t u = 0; u < e->choice->unroll; u++) {
     ft_kir_id item = item_after(e, first, u);
-    ft_kir_stmt *branch = ft_kir_if(
-        e->kir, calculate(e, FT_KIR_ILESS, item, number(e, steps_of(e, KEPT))));
+    ft_kir_stmt *branch =
+        ft_kir_if(e->kir, calculate(e, FT_KIR_ILESS, item, number(e, steps_of(e, KEPT))));
     item_body(e, &branch->body, item);
     ft_kir_append(here(e), branch);
   }
@@ -421,8 +421,7 @@ static void load_all(emitter *e) {
 
 // Side by side: all that the items read is asked for before any of it is used.
 static void put_together(emitter *e, ft_kir_id first) {
-  for (e->at = 0; e->at < e->items; e->at++)
-    decode(e, KEPT, item_after(e, first, e->at));
+  for (e->at = 0; e->at < e->items; e->at++) decode(e, KEPT, item_after(e, first, e->at));
   e->scope[e->depth].open |= e->kept;
   for (e->at = 0; e->at < e->items; e->at++) load_all(e);
   for (e->at = 0; e->at < e->items; e->at++) store_outer(e);
@@ -437,8 +436,8 @@ static void put_items(emitter *e, ft_kir_id first) {
   }
   int64_t ahead = (int64_t)(e->choice->unroll - 1) * e->choice->threads;
   ft_kir_id last = calculate(e, FT_KIR_IADD, first, number(e, ahead));
-  ft_kir_stmt *branch = ft_kir_if(
-      e->kir, calculate(e, FT_KIR_ILESS, last, number(e, steps_of(e, KEPT))));
+  ft_kir_stmt *branch =
+      ft_kir_if(e->kir, calculate(e, FT_KIR_ILESS, last, number(e, steps_of(e, KEPT))));
   e->items = e->choice->unroll;
   enter(e, &branch->body, 0);
   put_together(e, first);

@@ -76,5 +76,5 @@ ft_status ft_session_replay(ft_session *session, const ft_model *model,
   const ft_plan *plan;
   FT_TRY(make_plan(session, model, search, options->seed, arena, &plan, error));
   fill_answer(model, &runner, search, plan, out);
-  return FT_OK;
+  return ft_session_plan_trials(session, plan, arena, &out->trial, error);
 }

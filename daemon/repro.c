@@ -26,7 +26,7 @@ typedef struct repro {
   ft_schedule schedule;
   const char *source, *entry, *compiler, *flags, *libraries;
   uint32_t blocks, threads;
-  uint64_t scratch_bytes;
+  uint64_t scratch_bytes, workspace_bytes;
   ft_input_recipe *recipe;  // [inputs]
   ft_tensor *input;         // [inputs]
   bool *is_given;           // [inputs] from a file
@@ -45,14 +45,16 @@ static bool read_banner(repro *r, const char *source) {
                       hash, r->row->tactic, r->row->schedule);
   const char *found = own ? strstr(source, own) : NULL;
   if (!found) return false;
-  char *end;
-  unsigned long long blocks = strtoull(found + strlen(own), &end, 10);
-  static const char scratch[] = ", scratch ";
-  if (strncmp(end, scratch, strlen(scratch)) != 0) return false;
-  r->scratch_bytes = strtoull(end + strlen(scratch), &end, 10);
+  unsigned long long blocks, scratch, workspace;
+  int end = 0;
+  sscanf(found + strlen(own), "%10llu, scratch %15llu bytes, workspace %15llu bytes%n",
+         &blocks, &scratch, &workspace, &end);
+  if (!end || found[strlen(own) + (size_t)end] != '\n') return false;
   r->blocks = (uint32_t)blocks;
-  return blocks > 0 && blocks <= UINT32_MAX && strncmp(end, " bytes\n", 7) == 0 &&
-         r->scratch_bytes <= (uint64_t)1 << 40;
+  r->scratch_bytes = scratch;
+  r->workspace_bytes = workspace;
+  uint64_t most = (uint64_t)1 << 40;
+  return blocks > 0 && blocks <= UINT32_MAX && scratch <= most && workspace <= most;
 }
 
 static bool read_entry(repro *r) {
@@ -345,13 +347,15 @@ static void add_tables(repro *r, ft_strbuf *text) {
       "---------------------------------------------------\n"
       "#include <stddef.h>\n#define REPRO_ENTRY %s\n"
       "#define REPRO_TRIAL_NS %llu\n"
-      "#define REPRO_SCRATCH ((size_t)%llu)\n#define REPRO_FLUSH ((size_t)%llu)\n"
+      "#define REPRO_SCRATCH ((size_t)%llu)\n#define REPRO_WORKSPACE ((size_t)%llu)\n"
+      "#define REPRO_FLUSH ((size_t)%llu)\n"
       "enum {\n  REPRO_INPUTS = %u,\n  REPRO_OUTPUTS = %u,\n"
       "  REPRO_THREADS = %u,\n  REPRO_LIMIT_S = %d,\n};\n"
       "#define REPRO_BLOCKS %uu\n\n",
       r->entry, (unsigned long long)r->row->time.median_ns,
-      (unsigned long long)r->scratch_bytes, (unsigned long long)flush_bytes(r),
-      group->input_count, group->output_count, r->threads, hangs ? 5 : 60, r->blocks);
+      (unsigned long long)r->scratch_bytes, (unsigned long long)r->workspace_bytes,
+      (unsigned long long)flush_bytes(r), group->input_count, group->output_count,
+      r->threads, hangs ? 5 : 60, r->blocks);
   ft_strbuf_add(
       text,
       "typedef struct repro_tensor {\n  const char *name;\n"
