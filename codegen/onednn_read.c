@@ -273,7 +273,7 @@ typedef struct piece {
   ft_unary form[MOST];
 } piece;
 
-static bool operand_form(const reader *r, const piece *piece, uint32_t value,
+static bool operand_form(const reader *r, const piece *run, uint32_t value,
                          ft_unary *out) {
   if (r->graph->value[value].root == r->graph->value[r->current].root) {
     *out = ft_unary_x();
@@ -284,35 +284,35 @@ static bool operand_form(const reader *r, const piece *piece, uint32_t value,
     return true;
   }
   uint32_t maker = maker_of(r, value);
-  for (uint32_t i = 0; i < piece->count; i++) {
-    if (piece->at[i] != maker) continue;
-    *out = piece->form[i];
+  for (uint32_t i = 0; i < run->count; i++) {
+    if (run->at[i] != maker) continue;
+    *out = run->form[i];
     return true;
   }
   return false;
 }
 
-static const char *read_function(reader *r, piece *piece) {
-  uint32_t count = piece->count;
-  for (piece->count = 0; piece->count < count; piece->count++) {
-    const ft_primitive *p = primitive(r, piece->at[piece->count]);
+static const char *read_function(reader *r, piece *run) {
+  uint32_t count = run->count;
+  for (run->count = 0; run->count < count; run->count++) {
+    const ft_primitive *p = primitive(r, run->at[run->count]);
     ft_unary operand[3];
     bool is_known = ft_op_describe(p->op)->class == FT_CLASS_E && p->input_count <= 3;
     for (uint32_t i = 0; is_known && i < p->input_count; i++)
-      is_known = operand_form(r, piece, p->input[i], &operand[i]);
+      is_known = operand_form(r, run, p->input[i], &operand[i]);
     if (!ft_shape_equal(&r->graph->value[p->output].shape, &r->shape)) is_known = false;
     if (!is_known ||
-        !ft_unary_apply(p->op, operand, p->input_count, &piece->form[piece->count]))
+        !ft_unary_apply(p->op, operand, p->input_count, &run->form[run->count]))
       return no_post_op(r, p);
   }
-  return push_unary(r, &piece->form[count - 1]);
+  return push_unary(r, &run->form[count - 1]);
 }
 
 // The shape under which the piece reads the current value: one, or it is no chain.
-static const char *read_view(reader *r, const piece *piece) {
+static const char *read_view(reader *r, const piece *run) {
   const ft_shape *seen = NULL;
-  for (uint32_t i = 0; i < piece->count; i++) {
-    const ft_primitive *p = primitive(r, piece->at[i]);
+  for (uint32_t i = 0; i < run->count; i++) {
+    const ft_primitive *p = primitive(r, run->at[i]);
     for (uint32_t k = 0; k < p->input_count; k++) {
       const ft_value *v = &r->graph->value[p->input[k]];
       if (!is_of_chain(r, p->input[k])) continue;
@@ -325,18 +325,18 @@ static const char *read_view(reader *r, const piece *piece) {
   return push_move(r, NULL, seen);
 }
 
-static const char *read_piece(reader *r, piece *piece) {
-  const char *reason = read_view(r, piece);
+static const char *read_piece(reader *r, piece *run) {
+  const char *reason = read_view(r, run);
   if (reason) return reason;
-  const ft_primitive *p = primitive(r, piece->at[0]);
-  if (piece->count > 1 || p->op == FT_OP_TRANSPOSE) {
-    if (p->op == FT_OP_TRANSPOSE && piece->count == 1) return push_move(r, p, NULL);
-    return read_function(r, piece);
+  const ft_primitive *p = primitive(r, run->at[0]);
+  if (run->count > 1 || p->op == FT_OP_TRANSPOSE) {
+    if (p->op == FT_OP_TRANSPOSE && run->count == 1) return push_move(r, p, NULL);
+    return read_function(r, run);
   }
   for (uint32_t i = 0; i < p->input_count && p->input_count == 2; i++)
     if (!is_of_chain(r, p->input[i]) && !ft_value_is_immediate(r->graph, p->input[i]))
       return read_binary(r, p, i);
-  return read_function(r, piece);
+  return read_function(r, run);
 }
 
 // ---- the chain ------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 // Kernels of the tactic onednn against the double-precision interpreter: every layout and
 // thread count that it offers. Skips where there is no oneDNN.
 #include <math.h>
+#include <sys/stat.h>
 
 #include "graphs.h"
 #include "trying.h"
@@ -549,6 +550,46 @@ Test(codegen_onednn, what_the_library_cannot_do_is_a_code_and_leaves_nothing_beh
     for (int i = 0; i < 3; i++)
       cr_expect_eq(run_module(&module, &w.group, t.input, 1, s.arena, &out),
                    FT_KERNEL_ONEDNN + 3);
+    sketch_close(&k);
+  }
+  session_close(&s);
+}
+
+static ino_t inode_of(const char *path) {
+  struct stat info;
+  cr_assert_eq(stat(path, &info), 0, "%s", path);
+  return info.st_ino;
+}
+
+Test(codegen_onednn, kernels_of_our_own_are_packed_apart_from_those_that_link_a_library) {
+  session s;
+  if (start(&s, 5)) {
+    sketch k = sketch_open();
+    output(&k, odd_sizes(&k));
+    ft_workload w = finish(&k);
+    static const char *const tactics[] = {"loop", "onednn"};
+    ft_candidate candidate[4];
+    ft_module module[4];
+    ft_error error;
+    for (int i = 0; i < 4; i++) {
+      ft_schedule *list;
+      uint32_t count;
+      cr_assert_eq(s.builder.space(s.builder.self, &w, tactics[i % 2], &s.target, s.arena,
+                                   &list, &count, &error),
+                   FT_OK, "%s", error.text);
+      candidate[i] = (ft_candidate){&w, &s.target, tactics[i % 2], list[i / 2]};
+    }
+    cr_assert_eq(
+        s.builder.build(s.builder.self, candidate, 4, false, s.arena, module, &error),
+        FT_OK, "%s", error.text);
+    for (int i = 0; i < 4; i++) {
+      bool is_linked = strstr(module[i].flags, " -ldnnl") != NULL;
+      cr_expect_eq(is_linked, i % 2 == 1);
+      cr_expect_eq(module[i].link != NULL, i % 2 == 1);
+      for (int j = 0; j < i; j++)
+        if ((i - j) % 2)
+          cr_expect_neq(inode_of(module[i].path), inode_of(module[j].path));
+    }
     sketch_close(&k);
   }
   session_close(&s);

@@ -56,12 +56,27 @@ static ft_strbuf relu(ft_arena *arena) {
   return onnx_end(&f);
 }
 
-static fixture open_fixture(const char *store, bool test_tactics) {
+// A product that is stored with its batch innermost: oneDNN takes the product, and of the
+// two together has only a reference implementation.
+static ft_strbuf unfit_product(ft_arena *arena) {
+  onnx_file f = onnx_begin(arena, 13);
+  onnx_input(&f, "x", ONNX_FLOAT, "2,9,N");
+  onnx_input(&f, "w", ONNX_FLOAT, "2,N,7");
+  onnx_output(&f, "y", ONNX_FLOAT, NULL);
+  onnx_node(&f, "MatMul", "x,w", "p", NULL);
+  ft_strbuf attributes = ft_strbuf_init(arena);
+  onnx_attr_ints(&attributes, "perm", (int64_t[]){1, 2, 0}, 3);
+  onnx_node(&f, "Transpose", "p", "y", &attributes);
+  return onnx_end(&f);
+}
+
+static fixture open_model(ft_strbuf (*make)(ft_arena *), const char *store,
+                          bool test_tactics) {
   fixture f = {.arena = ft_arena_create(ft_allocator_system())};
   ft_error error;
   char path[256];
   snprintf(path, sizeof path, "%s/model.onnx", test_folder());
-  ft_strbuf bytes = test_tactics ? relu(f.arena) : bias_gelu(f.arena);
+  ft_strbuf bytes = make(f.arena);
   write_model(path, &bytes);
   ft_dim_binding dim = {"N", 37};
   ft_import_options import = {.dim_count = 1, .dim = &dim};
@@ -76,6 +91,10 @@ static fixture open_fixture(const char *store, bool test_tactics) {
       .test_tactics = test_tactics};
   cr_assert_eq(ft_session_open(&options, &f.session, &error), FT_OK, "%s", error.text);
   return f;
+}
+
+static fixture open_fixture(const char *store, bool test_tactics) {
+  return open_model(test_tactics ? relu : bias_gelu, store, test_tactics);
 }
 
 static void close_fixture(fixture *f) {
@@ -395,5 +414,30 @@ Test(daemon_session, query_before_tune_says_that_nothing_is_there) {
   cr_assert_eq(ft_session_query(&f.session, &f.model, f.arena, &answer, &error),
                FT_NOT_FOUND);
   cr_assert_gt(strlen(error.text), 0);
+  close_fixture(&f);
+}
+
+Test(daemon_session, what_a_library_cannot_do_is_an_outcome_and_the_rest_is_measured,
+     .timeout = 120) {
+  fixture f = open_model(unfit_product, "library.db", false);
+  if (!*f.session.target.libraries) {
+    close_fixture(&f);
+    cr_skip_test("no library here");
+  }
+  ft_answer answer = tune(&f, &short_run);
+  cr_expect_eq(answer.plan->group_count > 0, true);
+  char path[256];
+  snprintf(path, sizeof path, "%s/library.db", test_folder());
+  cr_expect_gt(sql_number(path,
+                          "SELECT count(*) FROM trial t JOIN candidate c ON "
+                          "c.id = t.candidate_id WHERE c.tactic = 'onednn' AND "
+                          "t.outcome = 'launch_error' AND t.error LIKE "
+                          "'%returned 103'"),
+               0);
+  cr_expect_gt(sql_number(path,
+                          "SELECT count(*) FROM trial t JOIN candidate c ON "
+                          "c.id = t.candidate_id WHERE c.tactic = 'onednn' AND "
+                          "t.outcome IN ('ok', 'beaten')"),
+               0);
   close_fixture(&f);
 }
