@@ -18,7 +18,7 @@ static volatile int stop;
 
 // A driver that starts a process of its own and waits for it, as compilers do.
 static ft_process driver(const char *argv[4]) {
-  static char script[700];
+  static char script[1000];
   snprintf(pid_path, sizeof pid_path, "%s/pid", test_folder());
   snprintf(log_path, sizeof log_path, "%s/log", test_folder());
   snprintf(script, sizeof script, "sleep 1000 & echo $! > %s.tmp; mv %s.tmp %s; wait",
