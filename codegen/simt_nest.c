@@ -18,10 +18,10 @@ typedef struct known {
 } known;
 
 // What is known at one of the items that a thread computes side by side.
-typedef struct item {
+typedef struct item_state {
   known *known;  // [node]
   ft_kir_id index[FT_MAX_AXES];
-} item;
+} item_state;
 
 enum { MOST_ITEMS = 8 };
 
@@ -37,7 +37,7 @@ typedef struct emitter {
   uint32_t order[2][FT_MAX_AXES], count[2];  // kept and reduced axes, outermost first
   uint32_t depth;
   scope scope[MAX_SCOPES];
-  item item[MOST_ITEMS];  // the first |items| are in use
+  item_state item[MOST_ITEMS];  // the first |items| are in use
   uint32_t items, at;     // at: the one that is being computed
   uint32_t *argument;     // [ABI position] buffer, 0: not declared
   uint32_t *total;        // [node] register of a reduction
