@@ -38,9 +38,9 @@ typedef struct emitter {
   uint32_t depth;
   scope scope[MAX_SCOPES];
   item_state item[MOST_ITEMS];  // the first |items| are in use
-  uint32_t items, at;     // at: the one that is being computed
-  uint32_t *argument;     // [ABI position] buffer, 0: not declared
-  uint32_t *total;        // [node] register of a reduction
+  uint32_t items, at;           // at: the one that is being computed
+  uint32_t *argument;           // [ABI position] buffer, 0: not declared
+  uint32_t *total;              // [node] register of a reduction
   uint32_t pass;
   ft_kir_id thread, lane, row_in_block, is_stored;  // rows: is_stored is "row < rows"
 } emitter;
