@@ -133,6 +133,7 @@ int ft_cli_open(ft_cli_context *c) {
                                 .cache_folder = c->options.cache,
                                 .jobs = c->options.jobs,
                                 .threads = c->options.threads,
+                                .allow = c->options.allow,
                                 .stop = &stop_flag};
   if (ft_session_open(&session, &c->session, &error) != FT_OK)
     return ft_cli_fail(&c->options, NULL, &error);

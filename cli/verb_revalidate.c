@@ -28,7 +28,7 @@ int ft_verb_revalidate(int argc, char **argv) {
   ft_cli_context c = {0};
   int code = ft_cli_parse("revalidate",
                           "dim input time top " FT_CONSTRAINTS
-                          " seed jobs threads store cache json",
+                          " seed jobs threads allow store cache json",
                           true, argc, argv, &c.options);
   if (code >= 0) return code;
   code = ft_cli_open(&c);

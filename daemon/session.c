@@ -28,9 +28,55 @@ static ft_status limit_threads(ft_target *target, uint32_t threads, ft_error *er
   return FT_OK;
 }
 
-static ft_status probe_target(ft_session *s, uint32_t threads, ft_error *error) {
+// What --allow knows, and whether results then may depend on the order of threads.
+static const struct {
+  const char *name;
+  bool is_deterministic;
+} relaxations[] = {{"atomics", false}, {"fp16-acc", true}, {"tf32", true}};
+enum { RELAXATIONS = sizeof relaxations / sizeof *relaxations };
+
+// Marks what |list| ("tf32,atomics") names.
+static ft_status read_allowed(const char *list, bool *allowed, ft_error *error) {
+  for (const char *at = list; *at; at += *at == ',') {
+    size_t length = strcspn(at, ",");
+    bool is_known = false;
+    for (int i = 0; i < RELAXATIONS; i++) {
+      bool is_it = strlen(relaxations[i].name) == length &&
+                   !strncmp(relaxations[i].name, at, length);
+      allowed[i] |= is_it;
+      is_known |= is_it;
+    }
+    if (!is_known)
+      FT_FAIL(error, FT_INVALID_ARGUMENT,
+              "--allow knows atomics, fp16-acc and tf32, not '%.*s'", (int)length, at);
+    at += length;
+  }
+  return FT_OK;
+}
+
+// The policy is part of the target, so of every key: what was measured under another one
+// is another time.
+static ft_status relax_numerics(ft_session *s, const char *list, ft_error *error) {
+  bool allowed[RELAXATIONS] = {false}, is_deterministic = true;
+  FT_TRY(read_allowed(list, allowed, error));
+  const char *names = "";
+  for (int i = 0; i < RELAXATIONS; i++) {
+    if (!allowed[i]) continue;
+    is_deterministic &= relaxations[i].is_deterministic;
+    names = ft_arena_printf(s->arena, "%s %s", names, relaxations[i].name);
+    FT_OOM_IF(!names, error);
+  }
+  s->target.numerics = ft_arena_printf(s->arena, "f32-accumulate%s%s",
+                                       is_deterministic ? " deterministic" : "", names);
+  FT_OOM_IF(!s->target.numerics, error);
+  return FT_OK;
+}
+
+static ft_status probe_target(ft_session *s, const ft_session_options *options,
+                              ft_error *error) {
   FT_TRY(ft_cpu_target_probe(s->arena, &s->target, error));
-  FT_TRY(limit_threads(&s->target, threads, error));
+  FT_TRY(limit_threads(&s->target, options->threads, error));
+  if (options->allow) FT_TRY(relax_numerics(s, options->allow, error));
   FT_TRY(
       ft_compilers_find(s->arena, s->target.compiler, &s->target.compiler_count, error));
   if (s->target.compiler_count == 0)
@@ -50,7 +96,7 @@ static ft_status open_rooms(ft_session *s, const ft_session_options *options,
   s->cache_folder =
       options->cache_folder ? options->cache_folder : default_cache_folder(s->arena);
   FT_OOM_IF(!s->store_path || !s->cache_folder, error);
-  FT_TRY(probe_target(s, options->threads, error));
+  FT_TRY(probe_target(s, options, error));
   FT_TRY(ft_store_open(s->store_path, heap, &s->store, error));
   ft_store_expect_codegen(s->store, FT_CODEGEN_VERSION);
   ft_codegen_options codegen = {.cache_folder = s->cache_folder,

@@ -31,6 +31,8 @@ typedef struct ft_session_options {
   bool test_tactics;
   uint32_t jobs;             // compiler processes; 0: cores
   uint32_t threads;          // of the pool, part of the target; 0: all allowed cpus
+  const char *allow;  // "tf32,atomics": what kernels may do beside fp32 sums in a fixed
+                      // order; part of the target. NULL: nothing
   uint64_t check_limit_ns;   // wall limit of one checked run of a kernel; 0: 10 s
   const volatile int *stop;  // non-zero: save and leave with FT_INTERRUPTED
 } ft_session_options;
@@ -53,7 +55,7 @@ typedef struct ft_session {
 } ft_session;
 
 // Probes the target "cpu", opens the store, starts nothing yet. Close in any case.
-// INVALID_ARGUMENT: more threads than cpus this process may use.
+// INVALID_ARGUMENT: more threads than cpus this process may use, or an unknown |allow|.
 FT_MUST_CHECK ft_status ft_session_open(const ft_session_options *options,
                                         ft_session *out, ft_error *error);
 void ft_session_close(ft_session *session);

@@ -229,6 +229,14 @@ Test(cli, a_json_graph_is_a_model_by_its_first_byte) {
   test_command_free(&c);
 }
 
+Test(cli, an_unknown_relaxation_is_a_usage_error) {
+  test_command c =
+      fusetune("query", FT_SOURCE_DIR "/examples/chain.onnx", "--allow", "tf32,tf16");
+  cr_expect_eq(c.exit_code, 2);
+  cr_expect(strstr(c.err, "atomics, fp16-acc and tf32, not 'tf16'"), "%s", c.err);
+  test_command_free(&c);
+}
+
 Test(cli, doctor_says_when_there_are_no_libraries_and_is_content, .timeout = 120) {
   setenv("FUSETUNE_LIBRARIES", "none", 1);
   test_command c = fusetune("doctor", NULL, NULL, NULL);
