@@ -58,9 +58,9 @@ static int bench(ft_cli_context *c) {
 
 int ft_verb_bench(int argc, char **argv) {
   ft_cli_context c = {0};
-  int code =
-      ft_cli_parse("bench", "dim input time rounds seed jobs threads allow store cache json",
-                   true, argc, argv, &c.options);
+  int code = ft_cli_parse(
+      "bench", "dim input time rounds seed jobs threads allow store cache json", true,
+      argc, argv, &c.options);
   if (code >= 0) return code;
   code = ft_cli_open(&c);
   if (code < 0) code = bench(&c);

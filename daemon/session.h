@@ -29,8 +29,8 @@ typedef struct ft_session_options {
       cache_folder;  // NULL: $FUSETUNE_CACHE, $XDG_CACHE_HOME/fusetune, ~/.cache/fusetune
   const char *const *worker_argv;  // NULL: this executable's hidden verb
   bool test_tactics;
-  uint32_t jobs;             // compiler processes; 0: cores
-  uint32_t threads;          // of the pool, part of the target; 0: all allowed cpus
+  uint32_t jobs;      // compiler processes; 0: cores
+  uint32_t threads;   // of the pool, part of the target; 0: all allowed cpus
   const char *allow;  // "tf32,atomics": what kernels may do beside fp32 sums in a fixed
                       // order; part of the target. NULL: nothing
   uint64_t check_limit_ns;   // wall limit of one checked run of a kernel; 0: 10 s
