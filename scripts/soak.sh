@@ -11,17 +11,35 @@
 #   --jobs N      processes at a time, default as many as there are cores
 #   --one         one kernel for each tactic of a group instead of two
 #   --case N      this case only, and a smaller group that fails as it does
+#   --simt        instead: kernels in the shape of a GPU, run by SIM; --count (default
+#                 50000) and --seed as above. The first failure ends a quarter of the run
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ "${1:-}" = --help ]; then
   sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
   exit 0
 fi
+program=soak
+[ "${1:-}" != --simt ] || program=codegen_kernel_simt_random
 mkdir -p build
 if ! { cmake --preset release -DFT_TESTS=ON &&
-       cmake --build --preset release --parallel "$(nproc)" --target soak; } >build/soak.log 2>&1; then
+       cmake --build --preset release --parallel "$(nproc)" --target "$program"; } >build/soak.log 2>&1; then
   tail -n 40 build/soak.log
   echo "soak: the build failed (whole log: build/soak.log)"
   exit 1
 fi
+[ "$program" = soak ] || {
+  shift
+  export FT_SIMT_CASES=50000
+  while [ $# -gt 1 ]; do
+    case $1 in
+      --count) FT_SIMT_CASES=$2 ;;
+      --seed) export FT_RANDOM_SEED=$2 ;;
+      *) break ;;
+    esac
+    shift 2
+  done
+  [ $# -eq 0 ] || { echo "soak: $1 goes not with --simt" >&2; exit 2; }
+  exec "build/release/tests/$program" --jobs "$(nproc)"
+}
 exec build/release/tests/soak "$@"
