@@ -1,0 +1,342 @@
+// The groups of real models in the shape of a GPU: each operator, and runs of primitives,
+// compiles for three architectures, and SIM agrees with the reference on some blocks.
+//   FT_SIMT_MODELS=all  the shared models too (minutes), not only examples/
+#include <dirent.h>
+
+#include "codegen/nvrtc.h"
+#include "codegen/simt_gemm.h"
+#include "codegen/simt_loop.h"
+#include "codegen/simt_nest.h"
+#include "graph/import.h"
+#include "simming.h"
+#include "tests/support/data.h"
+
+enum {
+  RUNS = 24,  // of primitives, for each model
+  LONGEST_RUN = 8,
+  BATCH = 24,
+  BLOCKS = 4,    // that SIM runs of a kernel
+  CHECKED = 24,  // elements of each output that they wrote
+  MOST_HASHES = 4096,
+};
+
+static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
+
+typedef struct tally {
+  ft_rng rng;
+  ft_nvrtc *nvrtc;  // NULL: none here
+  uint32_t kernels, refused, elements;
+  ft_hash seen[MOST_HASHES];
+  uint32_t seen_count;
+  uint32_t arch;
+  bool is_whole;  // the shared models too
+} tally;
+
+// ---- kernels of a group
+// -----------------------------------------------------------------------
+
+static ft_kir *nest_of(const ft_workload *w, ft_arena *arena) {
+  static const ft_simt_choice choices[] = {
+      {.threads = 128, .vector = 4, .unroll = 1, .row_threads = 32},
+      {.threads = 128, .vector = 1, .unroll = 1, .row_threads = 128},
+      {.threads = 256, .vector = 4, .unroll = 2},
+      {.threads = 128, .vector = 1, .unroll = 1}};
+  ft_group_ir *ir;
+  const char *reason;
+  ft_error error;
+  ft_kir *kir = NULL;
+  cr_assert_eq(ft_group_ir_make(w, arena, &ir, &reason, &error), FT_OK, "%s", error.text);
+  if (!ir || ir->refusal) return NULL;
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
+    if (!ft_simt_nest_refusal(ir, &choices[i], arena))
+      cr_assert_eq(ft_simt_nest_build(ir, &choices[i], arena, &kir, &error), FT_OK, "%s",
+                   error.text);
+  return kir;
+}
+
+static ft_kir *gemm_of(const ft_workload *w, ft_arena *arena) {
+  ft_simt_gemm_choice c = {64, 64, 16, 4, 4};
+  ft_error error;
+  ft_kir *kir = NULL;
+  if (ft_simt_gemm_refusal(w, &c, arena)) return NULL;
+  cr_assert_eq(ft_simt_gemm_build(w, &c, arena, &kir, &error), FT_OK, "%s", error.text);
+  return kir;
+}
+
+static ft_kir *loop_of(const ft_workload *w, ft_arena *arena) {
+  ft_simt_loop_choice c = {.threads = 128, .tile = 4};
+  ft_error error;
+  ft_kir *kir = NULL;
+  if (ft_simt_loop_refusal(w, &c, arena)) return NULL;
+  cr_assert_eq(ft_simt_loop_build(w, &c, arena, &kir, &error), FT_OK, "%s", error.text);
+  return kir;
+}
+
+// The skeleton made for it, else the one that takes everything; NULL: none does.
+static ft_kir *kernel_of(const ft_workload *w, ft_arena *arena) {
+  ft_kir *kir = nest_of(w, arena);
+  if (!kir) kir = gemm_of(w, arena);
+  return kir ? kir : loop_of(w, arena);
+}
+
+// ---- checking
+// ------------------------------------------------------------------------------------
+
+static void compile_for(tally *t, const simmed *c, const char *text, const char *arch,
+                        ft_arena *arena) {
+  ft_cubin cubin;
+  ft_error error;
+  cr_assert_eq(ft_nvrtc_compile(t->nvrtc, text, "kernel", arch, arena, &cubin, &error),
+               FT_OK, "%s", error.text);
+  cr_assert_eq(cubin.outcome, FT_OUTCOME_OK, "%s for %s: %s\n%s", c->label, arch,
+               cubin.log, text);
+}
+
+// For each architecture in turn; for all of them with the shared models.
+static void compile(tally *t, const simmed *c, ft_kir *kir, ft_arena *arena) {
+  const char *text;
+  ft_simt_launch launch;
+  ft_error error;
+  cr_assert_eq(ft_print_cuda(kir, "kernel", 0, &text, &launch, &error), FT_OK, "%s",
+               error.text);
+  for (int i = 0; t->nvrtc && i < (t->is_whole ? 3 : 1); i++)
+    compile_for(t, c, text, archs[t->arch++ % 3], arena);
+}
+
+typedef struct launched {
+  void **buffer;
+  int64_t *count;
+  ft_sim_cell **cell;
+  uint32_t inputs, all;
+} launched;
+
+// Shadows from calloc: pages that no block touches cost nothing.
+static launched make_buffers(const simmed *c, ft_arena *arena) {
+  const ft_group *g = &c->workload->group;
+  launched l = {.inputs = g->input_count, .all = g->input_count + g->output_count};
+  l.buffer = FT_NEW_ARRAY(arena, void *, l.all);
+  l.count = FT_NEW_ARRAY(arena, int64_t, l.all);
+  l.cell = FT_NEW_ARRAY(arena, ft_sim_cell *, l.all);
+  for (uint32_t i = 0; i < l.all; i++) {
+    const ft_value *v =
+        &g->graph->value[i < l.inputs ? g->input[i] : g->output[i - l.inputs]];
+    l.count[i] = ft_shape_elements(&v->shape);
+    if (i < l.inputs) {
+      l.buffer[i] = (void *)(uintptr_t)c->input[i].data;
+      continue;
+    }
+    l.buffer[i] = calloc((size_t)l.count[i] + 1, ft_dtype_bytes(v->dtype));
+    l.cell[i] = calloc((size_t)l.count[i] + 1, sizeof(ft_sim_cell));
+    cr_assert(l.buffer[i] && l.cell[i]);
+  }
+  return l;
+}
+
+static void free_buffers(launched *l) {
+  for (uint32_t i = l->inputs; i < l->all; i++) {
+    free(l->buffer[i]);
+    free(l->cell[i]);
+  }
+}
+
+static void run_blocks(tally *t, const simmed *c, ft_sim_entry *entry,
+                       const launched *l) {
+  ft_sim_state state = {.cell = l->cell, .count = l->count};
+  int64_t grid = c->launch.grid;
+  for (int i = 0; i < BLOCKS && i < grid; i++) {
+    // The last one has the guards.
+    uint64_t block = i == 0 ? (uint64_t)grid - 1 : ft_rng_below(&t->rng, (uint64_t)grid);
+    if (grid <= BLOCKS) block = (uint64_t)i;
+    state.block = block;
+    state.epoch = 0;
+    state.fuel = UINT64_C(1) << 28;
+    cr_assert_eq(entry(l->buffer, &state, block), 0, "%s", c->label);
+    cr_assert_eq(state.fault, 0, "%s: %s at buffer %u[%lld], block %llu, thread %llu\n%s",
+                 c->label, ft_sim_fault_text((ft_sim_fault)state.fault), state.buffer,
+                 (long long)state.index, (unsigned long long)block,
+                 (unsigned long long)state.thread, c->text);
+  }
+}
+
+// Elements of output |o| that were written, spread over it.
+static uint32_t choose_written(const launched *l, uint32_t o, int64_t *index) {
+  const ft_sim_cell *cell = l->cell[l->inputs + o];
+  int64_t written = 0, count = l->count[l->inputs + o], at = 0;
+  uint32_t chosen = 0;
+  for (int64_t i = 0; i < count; i++) written += cell[i].writer != 0;
+  int64_t stride = written / CHECKED + 1;
+  for (int64_t i = 0; i < count && chosen < CHECKED; i++)
+    if (cell[i].writer && at++ % stride == 0) index[chosen++] = i;
+  return chosen;
+}
+
+static void compare(tally *t, const simmed *c, const launched *l) {
+  const ft_group *g = &c->workload->group;
+  ft_error error;
+  for (uint32_t o = 0; o < g->output_count; o++) {
+    int64_t index[CHECKED], integer[CHECKED];
+    double value[CHECKED], scale[CHECKED];
+    const ft_value *v = &g->graph->value[g->output[o]];
+    ft_tensor actual = {v->dtype, v->shape, l->buffer[l->inputs + o], simmed_bytes(v)};
+    uint32_t count = choose_written(l, o, index);
+    cr_assert_eq(
+        ft_interpret_group(g, c->input, o, index, count, value, scale, integer, &error),
+        FT_OK, "%s: %s", c->label, error.text);
+    ft_comparison cmp;
+    ft_comparison_init(&cmp);
+    for (uint32_t i = 0; i < count; i++)
+      ft_compare_element(&actual, index[i], value[i], scale[i], integer[i], &cmp);
+    cr_assert(cmp.max_ratio <= 1, "%s: output %u at %lld: got %.9g, expected %.9g\n%s",
+              c->label, o, (long long)cmp.worst_index, cmp.worst_value,
+              cmp.worst_expected, c->text);
+    t->elements += count;
+  }
+}
+
+static void check_batch(tally *t, const simmed *c, uint32_t count, ft_arena *arena) {
+  if (!count) return;
+  const char *folder = cache_make(arena);
+  void *library = simmed_build(c, count, folder, arena);
+  for (uint32_t i = 0; i < count; i++) {
+    ft_arena *own = ft_arena_create(ft_allocator_system());
+    simmed one = c[i];
+    ft_error error;
+    one.input = FT_NEW_ARRAY(own, ft_tensor, one.workload->group.input_count);
+    cr_assert_eq(ft_group_random_inputs(&one.workload->group, 1, own, one.input, &error),
+                 FT_OK, "%s", error.text);
+    ft_sim_entry *entry;
+    void *symbol = dlsym(library, one.name);
+    cr_assert(symbol);
+    memcpy(&entry, &symbol, sizeof entry);
+    launched l = make_buffers(&one, own);
+    run_blocks(t, &one, entry, &l);
+    compare(t, &one, &l);
+    free_buffers(&l);
+    ft_arena_destroy(own);
+  }
+  dlclose(library);
+  cache_remove(folder, arena);
+}
+
+// ---- the groups of a model
+// ---------------------------------------------------------------------
+
+static bool is_new(tally *t, const ft_hash *hash) {
+  for (uint32_t i = 0; i < t->seen_count; i++)
+    if (ft_hash_equal(&t->seen[i], hash)) return false;
+  cr_assert_lt(t->seen_count, MOST_HASHES);
+  t->seen[t->seen_count++] = *hash;
+  return true;
+}
+
+// Primitives [first, first + count); false: seen before, or no skeleton takes it.
+static bool take(tally *t, const ft_graph *graph, uint32_t first, uint32_t count,
+                 const char *model, uint32_t number, ft_arena *arena, simmed *out) {
+  uint32_t list[LONGEST_RUN + 56];
+  ft_group group;
+  ft_error error;
+  ft_workload *w = FT_NEW(arena, ft_workload);
+  for (uint32_t i = 0; i < count; i++) list[i] = first + i;
+  cr_assert_eq(ft_group_make(graph, list, count, arena, &group, &error), FT_OK, "%s",
+               error.text);
+  cr_assert_eq(ft_workload_make(&group, arena, w, &error), FT_OK, "%s", error.text);
+  if (!is_new(t, &w->hash)) return false;
+  ft_kir *kir = kernel_of(w, arena);
+  if (!kir) {
+    t->refused++;
+    return false;
+  }
+  *out = (simmed){.workload = w,
+                  .label = ft_arena_printf(arena, "%s, primitives %u to %u", model, first,
+                                           first + count - 1)};
+  simmed_print(out, kir, number, arena);
+  compile(t, out, kir, arena);
+  t->kernels++;
+  return true;
+}
+
+static void check_operators(tally *t, const ft_graph *graph, const char *model,
+                            ft_arena *arena) {
+  simmed c[BATCH];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < graph->operator_count; i++) {
+    const ft_operator *op = &graph->operator_[i];
+    if (!op->count || op->count > LONGEST_RUN + 56) continue;
+    count += take(t, graph, op->first, op->count, model, count, arena, &c[count]);
+    for (uint32_t k = 0; k < op->count && op->count > 1 && count < BATCH - 1; k++)
+      count += take(t, graph, op->first + k, 1, model, count, arena, &c[count]);
+    if (count < BATCH - 2) continue;
+    check_batch(t, c, count, arena);
+    count = 0;
+  }
+  check_batch(t, c, count, arena);
+}
+
+static void check_runs(tally *t, const ft_graph *graph, const char *model,
+                       ft_arena *arena) {
+  simmed c[RUNS];
+  uint32_t count = 0;
+  for (int i = 0; i < RUNS && graph->primitive_count > 1; i++) {
+    uint32_t first = (uint32_t)ft_rng_below(&t->rng, graph->primitive_count - 1);
+    uint32_t length = 2 + (uint32_t)ft_rng_below(&t->rng, LONGEST_RUN - 1);
+    if (first + length > graph->primitive_count) length = graph->primitive_count - first;
+    count += take(t, graph, first, length, model, count, arena, &c[count]);
+  }
+  check_batch(t, c, count, arena);
+}
+
+static void check_model(tally *t, const char *path, const char *name) {
+  ft_arena *arena = ft_arena_create(ft_allocator_system());
+  ft_dim_binding all = {"*", 1};
+  ft_import_options options = {.dim = &all, .dim_count = 1};
+  ft_import_report report;
+  ft_graph *graph;
+  ft_error error;
+  uint32_t before = t->kernels;
+  if (ft_import_onnx(path, &options, arena, &graph, &report, &error) == FT_OK) {
+    check_operators(t, graph, name, arena);
+    check_runs(t, graph, name, arena);
+    fprintf(stderr, "%s: %u kernels\n", name, t->kernels - before);
+  } else {
+    fprintf(stderr, "%s: not imported: %s\n", name, error.text);
+  }
+  ft_arena_destroy(arena);
+}
+
+static int is_model(const struct dirent *entry) {
+  size_t length = strlen(entry->d_name);
+  return length > 5 && strcmp(entry->d_name + length - 5, ".onnx") == 0;
+}
+
+static void check_folder(tally *t, const char *folder) {
+  struct dirent **entry;
+  int count = scandir(folder, &entry, is_model, alphasort);
+  cr_assert_gt(count, 0, "no models in %s", folder);
+  for (int i = 0; i < count; i++) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", folder, entry[i]->d_name);
+    check_model(t, path, entry[i]->d_name);
+    free(entry[i]);
+  }
+  free(entry);
+}
+
+Test(simt, groups_of_real_models_compile_and_agree, .timeout = 3600) {
+  tally *t = calloc(1, sizeof *t);
+  char shared[1024];
+  ft_error error;
+  const char *which = getenv("FT_SIMT_MODELS");
+  t->rng = ft_rng_seed(7);
+  if (ft_nvrtc_open(ft_allocator_system(), &t->nvrtc, &error) != FT_OK)
+    fprintf(stderr, "not compiled: %s\n", error.text);
+  t->is_whole = which && strcmp(which, "all") == 0;
+  check_folder(t, FT_SOURCE_DIR "/examples");
+  if (t->is_whole && !test_data_path("onnx/models", shared, 1024))
+    check_folder(t, shared);
+  fprintf(stderr, "%u kernels, %u groups refused, %u elements compared\n", t->kernels,
+          t->refused, t->elements);
+  cr_assert_gt(t->kernels, 100);
+  cr_assert_gt(t->kernels, 4 * t->refused);
+  ft_nvrtc_close(t->nvrtc);
+  free(t);
+}
