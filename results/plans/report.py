@@ -18,7 +18,8 @@ ROUNDS = """SELECT c.round, p.role, p.strategy, substr(p.hash, 1, 19), c.time_ns
 def ms(time):
     if not time:
         return ""
-    return f"{time['median_ns'] / 1e6:.2f} [{time['low_ns'] / 1e6:.2f}, {time['high_ns'] / 1e6:.2f}]"
+    median, low, high = (f"{time[k] / 1e6:#.3g}" for k in ("median_ns", "low_ns", "high_ns"))
+    return f"{median} [{low}, {high}]"
 
 
 def ratio(time, base):
