@@ -72,8 +72,9 @@ static bool draw_loop(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn 
   return true;
 }
 
-typedef bool drawer(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out);
-static drawer *const drawers[] = {draw_nest, draw_gemm, draw_loop};
+typedef bool draw_function(const ft_workload *w, ft_rng *rng, ft_arena *arena,
+                           drawn *out);
+static draw_function *const drawers[] = {draw_nest, draw_gemm, draw_loop};
 enum { DRAWERS = sizeof drawers / sizeof *drawers };
 
 // Some skeleton and knobs that take the group; false: none of those tried.
