@@ -8,6 +8,7 @@ The figures as one JSON object on stdout.
 import csv
 import json
 import os
+import re
 import sqlite3
 import sys
 
@@ -82,7 +83,9 @@ def main():
              "unique groups measured | trials | ended by | rounds |",
              "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"]
     lines += [row(name, f) for name, f in good.items()]
-    refused = {name: a["error"].get("message", "?") for name, a in answers.items() if "error" in a}
+    # Names of files without where they lie on this machine.
+    refused = {name: re.sub(r"/\S*/", "", a["error"].get("message", "?"))
+               for name, a in answers.items() if "error" in a}
     lines += [""] + [f"- `{name}`: {message[:160]}" for name, message in refused.items()]
     with open(os.path.join(out, "table.md"), "w") as file:
         file.write("\n".join(lines) + "\n")
