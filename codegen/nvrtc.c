@@ -26,7 +26,6 @@ struct ft_nvrtc {
   size_function *log_size, *cubin_size;
   text_function *log, *cubin;
   destroy_function *destroy;
-  char version_text[32];
 };
 
 enum { COMPILE_FAILED = 6, BAD_OPTION = 5, LOG_BYTES = 1 << 22, CUBIN_BYTES = 1 << 28 };
@@ -105,17 +104,12 @@ ft_status ft_nvrtc_open(const ft_allocator *allocator, ft_nvrtc **out, ft_error 
     FT_FAIL(error, FT_UNAVAILABLE, "libnvrtc has no working %s",
             missing ? missing : "nvrtcVersion");
   }
-  snprintf(n->version_text, sizeof n->version_text, "%d.%d", major, minor);
   *out = n;
   return FT_OK;
 }
 
 void ft_nvrtc_close(ft_nvrtc *n) {
   if (n) ft_release(n->allocator, n);
-}
-
-const char *ft_nvrtc_version(const ft_nvrtc *n) {
-  return n->version_text;
 }
 
 // ---- compiling

@@ -16,8 +16,6 @@ typedef struct ft_nvrtc ft_nvrtc;
 FT_MUST_CHECK ft_status ft_nvrtc_open(const ft_allocator *allocator, ft_nvrtc **out,
                                       ft_error *error);
 void ft_nvrtc_close(ft_nvrtc *nvrtc);
-// "13.0"; part of a target's toolkit.
-const char *ft_nvrtc_version(const ft_nvrtc *nvrtc);
 
 typedef struct ft_cubin {
   ft_outcome outcome;  // OK or COMPILE_ERROR

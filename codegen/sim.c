@@ -83,7 +83,7 @@ const char ft_sim_prelude[] =
     "  if (a != b) ft_sim_fault(s, FT_SIM_DIVERGENT, 0, 0, thread, 0);\n"
     "}\n";
 
-enum { FUEL = 1 << 24 };  // of each block
+enum { FUEL = 1 << 24, MOST_BLOCKS = 1 << 24 };  // fuel of each block
 
 static const char *const fault_texts[FT_SIM_FAULTS] = {
     [FT_SIM_FINE] = "fine",
@@ -114,6 +114,9 @@ ft_status ft_sim_run(ft_sim_entry *entry, int64_t grid, void *const *buffers,
                      const int64_t *count, uint32_t inputs, uint32_t outputs,
                      uint64_t seed, ft_arena *arena, ft_sim_result *out,
                      ft_error *error) {
+  if (grid > MOST_BLOCKS)
+    FT_FAIL(error, FT_INVALID_ARGUMENT, "%lld blocks: SIM tells %d apart",
+            (long long)grid, MOST_BLOCKS);
   ft_sim_cell **cell = FT_NEW_ARRAY(arena, ft_sim_cell *, inputs + outputs);
   uint64_t *order = shuffled(grid, seed, arena);
   FT_OOM_IF(!cell || !order, error);

@@ -53,7 +53,7 @@ typedef struct ft_sim_result {
 
 // Runs |entry| for blocks [0, grid) in an order drawn from |seed|. |buffers| and |count|
 // (elements) in ABI order; the first |inputs| are initialised and must not be written.
-// OUT_OF_MEMORY.
+// INVALID_ARGUMENT: more than 2^24 blocks, which a stamp has no room for. OUT_OF_MEMORY.
 FT_MUST_CHECK ft_status ft_sim_run(ft_sim_entry *entry, int64_t grid,
                                    void *const *buffers, const int64_t *count,
                                    uint32_t inputs, uint32_t outputs, uint64_t seed,

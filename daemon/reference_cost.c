@@ -68,7 +68,7 @@ double ft_reference_demand_steps(const ft_graph *graph, int64_t elements,
   return steps;
 }
 
-static double dense_seconds(const ft_graph *graph) {
+double ft_reference_dense_seconds(const ft_graph *graph) {
   double elements = 0;
   for (uint32_t i = 0; i < graph->primitive_count; i++)
     elements += elements_of(graph, graph->primitive[i].output);
@@ -79,5 +79,5 @@ static double dense_seconds(const ft_graph *graph) {
 bool ft_reference_is_dense(const ft_graph *graph, ft_arena *arena) {
   double by_demand =
       ft_reference_demand_steps(graph, ELEMENTS, arena) / demand_steps_per_s;
-  return dense_seconds(graph) < by_demand;
+  return ft_reference_dense_seconds(graph) < by_demand;
 }

@@ -15,6 +15,8 @@
 double ft_reference_dense_steps(const ft_graph *graph);
 double ft_reference_demand_steps(const ft_graph *graph, int64_t elements,
                                  ft_arena *arena);
+// Seconds that the dense reference may take, on a slow core.
+double ft_reference_dense_seconds(const ft_graph *graph);
 // True when all of it densely takes less time than 64 elements of each output.
 bool ft_reference_is_dense(const ft_graph *graph, ft_arena *arena);
 

@@ -7,12 +7,12 @@
 #include "daemon/default_plan.h"
 #include "daemon/endtoend.h"
 #include "daemon/execute.h"
+#include "daemon/reference_cost.h"
 #include "graph/inputs.h"
 #include "measure/check.h"
 
-// What the dense reference does in a second on a slow core: elements it computes, and
-// multiply-adds it sums up. Above the limit only kernels are checked.
-static const double elements_per_s = 4e6, terms_per_s = 4e8, dense_limit_s = 20;
+static const double dense_limit_s =
+    20;  // longer than this the dense reference is left out
 // Per kernel: outputs up to this size are compared whole, references end after this time.
 enum { FULL_ELEMENTS = 1 << 16 };
 static const uint64_t kernel_limit_ns = 2000000000u;
@@ -108,17 +108,6 @@ const char *ft_verify_method_text(ft_verify_method method) {
   return text[method];
 }
 
-// Seconds that the dense reference may take, roughly.
-static double dense_seconds(const ft_plan *plan) {
-  const ft_graph *graph = plan->graph;
-  double elements = 0, terms = 0;
-  for (uint32_t i = 0; i < graph->primitive_count; i++)
-    elements +=
-        (double)ft_shape_elements(&graph->value[graph->primitive[i].output].shape);
-  for (uint32_t i = 0; i < plan->group_count; i++) terms += plan->group[i].workload.flops;
-  return elements / elements_per_s + terms / terms_per_s;
-}
-
 static void judge(running *r, ft_verified *out, const char *name,
                   const ft_comparison *comparison) {
   *out = (ft_verified){name, *comparison};
@@ -211,8 +200,9 @@ static ft_status prepare(running *r, const ft_run_options *options, const ft_mod
   FT_TRY(ft_plan_build(r->session, &r->plan, r->result->is_plan_tuned, r->arena,
                        &r->module, error));
   if (options->verify)
-    r->result->method =
-        dense_seconds(&r->plan) <= dense_limit_s ? FT_VERIFY_DENSE : FT_VERIFY_PER_KERNEL;
+    r->result->method = ft_reference_dense_seconds(r->graph) <= dense_limit_s
+                            ? FT_VERIFY_DENSE
+                            : FT_VERIFY_PER_KERNEL;
   return FT_OK;
 }
 
