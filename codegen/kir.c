@@ -12,6 +12,10 @@ ft_kir *ft_kir_create(ft_arena *arena) {
   return kir;
 }
 
+ft_dtype ft_kir_math_dtype(ft_dtype dtype) {
+  return dtype == FT_F16 || dtype == FT_BF16 ? FT_F32 : dtype;
+}
+
 // ---- buffers ------------------------------------------------------------------------
 
 static uint32_t add_buffer(ft_kir *kir, ft_kir_buffer buffer) {
@@ -92,11 +96,16 @@ uint32_t ft_kir_shared(ft_kir *kir, ft_kir_block *at, ft_dtype dtype, int64_t co
 }
 
 uint32_t ft_kir_register(ft_kir *kir, ft_kir_block *at, ft_kir_type type) {
+  return ft_kir_registers(kir, at, type, 1);
+}
+
+uint32_t ft_kir_registers(ft_kir *kir, ft_kir_block *at, ft_kir_type type,
+                          int64_t count) {
   return allocate(kir, at,
                   (ft_kir_buffer){.space = FT_KIR_REGISTER,
-                                  .dtype = type.dtype,
+                                  .dtype = ft_kir_math_dtype(type.dtype),
                                   .lanes = type.lanes,
-                                  .count = 1,
+                                  .count = count,
                                   .is_written = true});
 }
 
@@ -185,17 +194,31 @@ static ft_kir_id let(ft_kir *kir, ft_kir_block *at, ft_kir_value value) {
 }
 
 ft_kir_id ft_kir_element(ft_kir *kir, ft_kir_block *at, ft_kir_type type, int64_t bits) {
+  type.dtype = ft_kir_math_dtype(type.dtype);
   return let(kir, at, (ft_kir_value){.op = FT_KIR_ELEMENT, .type = type, .imm = bits});
+}
+
+static ft_kir_id narrow(ft_kir *kir, ft_kir_block *at, ft_kir_id a, ft_dtype dtype) {
+  return let(kir, at,
+             (ft_kir_value){.op = FT_KIR_NARROW,
+                            .type = kir->value[a].type,
+                            .operand = {a},
+                            .operand_count = 1,
+                            .imm = dtype});
 }
 
 ft_kir_id ft_kir_primitive(ft_kir *kir, ft_kir_block *at, ft_op op, ft_dtype dtype,
                            const ft_kir_id *operand, uint32_t count) {
+  ft_dtype math = ft_kir_math_dtype(dtype);
   ft_kir_value value = {.op = FT_KIR_PRIMITIVE,
-                        .type = {dtype, kir->value[operand[0]].type.lanes},
+                        .type = {math, kir->value[operand[0]].type.lanes},
                         .primitive = op,
                         .operand_count = (uint8_t)count};
   for (uint32_t i = 0; i < count; i++) value.operand[i] = operand[i];
-  return let(kir, at, value);
+  bool is_rounding = op == FT_OP_CAST && math != dtype;
+  if (!is_rounding) return let(kir, at, value);
+  bool is_wide = kir->value[operand[0]].type.dtype == math;
+  return narrow(kir, at, is_wide ? operand[0] : let(kir, at, value), dtype);
 }
 
 ft_kir_id ft_kir_splat(ft_kir *kir, ft_kir_block *at, ft_kir_id a, uint16_t lanes) {
@@ -239,15 +262,22 @@ ft_kir_id ft_kir_fold(ft_kir *kir, ft_kir_block *at, ft_op reduction, ft_kir_id 
 
 ft_kir_id ft_kir_load(ft_kir *kir, ft_kir_block *at, uint32_t buffer, uint16_t lanes,
                       ft_kir_id index, int64_t stride) {
+  return ft_kir_load_hinted(kir, at, buffer, lanes, index, stride, FT_KIR_CACHED);
+}
+
+ft_kir_id ft_kir_load_hinted(ft_kir *kir, ft_kir_block *at, uint32_t buffer,
+                             uint16_t lanes, ft_kir_id index, int64_t stride,
+                             ft_kir_hint hint) {
   ft_kir_space space = kir->buffer[buffer].space;
   bool is_private = space == FT_KIR_REGISTER || space == FT_KIR_SCRATCH;
   return let(kir, at,
              (ft_kir_value){.op = FT_KIR_LOAD,
-                            .type = {kir->buffer[buffer].dtype, lanes},
+                            .type = {ft_kir_math_dtype(kir->buffer[buffer].dtype), lanes},
                             .operand = {index},
                             .operand_count = 1,
                             .buffer = buffer,
                             .imm = stride,
+                            .hint = hint,
                             .level = is_private ? FT_KIR_PER_THREAD : FT_KIR_PER_BLOCK});
 }
 
@@ -303,6 +333,29 @@ void ft_kir_prefetch(ft_kir *kir, ft_kir_block *at, uint32_t buffer, ft_kir_id i
   if (!stmt) return;
   stmt->buffer = buffer;
   stmt->index = index;
+  ft_kir_append(at, stmt);
+}
+
+void ft_kir_copy(ft_kir *kir, ft_kir_block *at, uint32_t from, ft_kir_id from_index,
+                 uint32_t to, ft_kir_id to_index, uint16_t lanes, ft_kir_id condition) {
+  ft_kir_stmt *stmt = statement(kir, FT_KIR_COPY);
+  if (!stmt) return;
+  stmt->buffer = to;
+  stmt->index = to_index;
+  stmt->source = from;
+  stmt->source_index = from_index;
+  stmt->lanes = lanes;
+  stmt->value = condition;
+  ft_kir_append(at, stmt);
+}
+
+void ft_kir_commit(ft_kir *kir, ft_kir_block *at) {
+  ft_kir_append(at, statement(kir, FT_KIR_COMMIT));
+}
+
+void ft_kir_wait(ft_kir *kir, ft_kir_block *at, int32_t batches) {
+  ft_kir_stmt *stmt = statement(kir, FT_KIR_WAIT);
+  if (stmt) stmt->code = batches;
   ft_kir_append(at, stmt);
 }
 

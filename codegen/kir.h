@@ -7,6 +7,11 @@
 // The node set is SIMT: grid and thread loops, barriers, shuffles, shared memory. The
 // plain C printer takes kernels with one thread per block (print_c.h).
 //
+// Values are computed in their own dtype, but F16 and BF16 are for memory only: what is
+// loaded from such a buffer is an F32 value, and a store rounds it again. Builders take
+// either dtype and do that (ft_kir_math_dtype); a CAST to one of them rounds and stays
+// F32.
+//
 // Everything lives in the arena given to ft_kir_create; when it is exhausted |failed| is
 // set, builders go on with value 0, and ft_kir_verify reports it. Thread-compatible.
 #ifndef FT_CODEGEN_KIR_H
@@ -26,14 +31,14 @@ typedef enum ft_kir_space {
   FT_KIR_SHARED,     // one per block
   FT_KIR_SCRATCH,    // one per thread, in memory
   FT_KIR_WORKSPACE,  // one per launch, in memory: 0 before the first, kept between them
-  FT_KIR_REGISTER,   // one per thread, a variable; count 1
+  FT_KIR_REGISTER,   // one per thread, in variables
 } ft_kir_space;
 
 typedef struct ft_kir_buffer {
   ft_kir_space space;
   ft_dtype dtype;
   uint16_t lanes;     // registers
-  int64_t count;      // elements (registers: 1)
+  int64_t count;      // elements; registers: vectors of |lanes|, 1 for a variable
   uint32_t argument;  // global, workspace: position in the ABI's buffers
   bool is_written;
   uint64_t offset;  // scratch, workspace: bytes from its start
@@ -59,9 +64,15 @@ typedef enum ft_kir_op {
   FT_KIR_KEEP,       // lanes below imm of operand 0 replaced by operand 1
   FT_KIR_COMBINE,    // |primitive| (a reduction) of two vectors, lane by lane
   FT_KIR_FOLD,       // |primitive| (a reduction) over the lanes: one lane
-  FT_KIR_LOAD,       // buffer[index + lane * imm]
+  FT_KIR_NARROW,     // operand 0 (f32) rounded to the dtype imm (F16, BF16), still f32
+  FT_KIR_LOAD,       // buffer[index + lane * imm]; registers: vector |index|
   FT_KIR_SHUFFLE,    // operand 0 of thread (own xor imm)
 } ft_kir_op;
+
+typedef enum ft_kir_hint {
+  FT_KIR_CACHED,
+  FT_KIR_STREAMED,  // will not be read again soon: non-temporal
+} ft_kir_hint;
 
 // Who may hold a different value.
 typedef enum ft_kir_level {
@@ -79,18 +90,14 @@ typedef struct ft_kir_value {
   uint32_t buffer;
   int64_t imm;
   ft_kir_level level;
+  ft_kir_hint hint;  // LOAD
 } ft_kir_value;
-
-typedef enum ft_kir_hint {
-  FT_KIR_CACHED,
-  FT_KIR_STREAMED,  // will not be read soon: non-temporal
-} ft_kir_hint;
 
 typedef enum ft_kir_loop {
   FT_KIR_GRID,    // over blocks; outermost, once
   FT_KIR_THREAD,  // over the threads of a block; in the grid loop
   FT_KIR_SERIAL,
-  FT_KIR_UNROLL,
+  FT_KIR_UNROLL,  // begin, end and step are numbers
   FT_KIR_VECTOR,  // steps by the lanes of what it loads and stores
 } ft_kir_loop;
 
@@ -109,7 +116,17 @@ typedef enum ft_kir_kind {
   FT_KIR_PREFETCH,   // buffer[index] will be read soon
   FT_KIR_GRID_DONE,  // the body runs in the last of |end| blocks that get here with the
                      // counter buffer[index]: it sees all that the others stored before.
-                     // The counter is 0 again for the next launch.
+                     // The counter is 0 again for the next launch. All threads of a
+                     // block arrive together, and it is counted once; no barrier is
+                     // needed before it.
+  FT_KIR_COPY,       // starts to copy |lanes| elements (4, 8 or 16 bytes in all) from
+                     // source[source_index], global and not written by this kernel, to
+                     // buffer[index], shared; zeros instead when the index |value| is 0
+                     // (no |value|: never). Both are aligned to those bytes. Neither may
+                     // be touched before a WAIT of the same thread, and by other threads
+                     // before a barrier behind that
+  FT_KIR_COMMIT,     // the thread's copies since its last COMMIT are a batch
+  FT_KIR_WAIT,       // until at most |code| of the thread's batches are under way
 } ft_kir_kind;
 
 typedef struct ft_kir_stmt ft_kir_stmt;
@@ -151,12 +168,16 @@ typedef struct ft_kir {
 ft_kir *ft_kir_create(ft_arena *arena);  // NULL: out of memory
 
 // ---- buffers ----------------------------------------------------------------------
+// What values of |dtype| are computed in: F32 for F16 and BF16, else |dtype|.
+ft_dtype ft_kir_math_dtype(ft_dtype dtype);
 uint32_t ft_kir_global(ft_kir *kir, ft_dtype dtype, int64_t count, uint32_t argument,
                        bool is_written);
 uint32_t ft_kir_scratch(ft_kir *kir, ft_dtype dtype, int64_t count);
 uint32_t ft_kir_workspace(ft_kir *kir, ft_dtype dtype, int64_t count, uint32_t argument);
 uint32_t ft_kir_shared(ft_kir *kir, ft_kir_block *at, ft_dtype dtype, int64_t count);
 uint32_t ft_kir_register(ft_kir *kir, ft_kir_block *at, ft_kir_type type);
+// |count| of them: each index is known once UNROLL loops are unrolled.
+uint32_t ft_kir_registers(ft_kir *kir, ft_kir_block *at, ft_kir_type type, int64_t count);
 
 // ---- indices (folded when known) -----------------------------------------------------
 ft_kir_id ft_kir_number(ft_kir *kir, int64_t value);
@@ -181,6 +202,9 @@ ft_kir_id ft_kir_combine(ft_kir *kir, ft_kir_block *at, ft_op reduction, ft_kir_
 ft_kir_id ft_kir_fold(ft_kir *kir, ft_kir_block *at, ft_op reduction, ft_kir_id a);
 ft_kir_id ft_kir_load(ft_kir *kir, ft_kir_block *at, uint32_t buffer, uint16_t lanes,
                       ft_kir_id index, int64_t stride);
+ft_kir_id ft_kir_load_hinted(ft_kir *kir, ft_kir_block *at, uint32_t buffer,
+                             uint16_t lanes, ft_kir_id index, int64_t stride,
+                             ft_kir_hint hint);
 ft_kir_id ft_kir_shuffle(ft_kir *kir, ft_kir_block *at, ft_kir_id a, int64_t mask);
 
 // ---- statements -----------------------------------------------------------------------
@@ -197,6 +221,11 @@ void ft_kir_turn(ft_kir *kir, ft_kir_block *at, ft_kir_square from, ft_kir_squar
 void ft_kir_barrier(ft_kir *kir, ft_kir_block *at);
 void ft_kir_fence(ft_kir *kir, ft_kir_block *at);
 void ft_kir_prefetch(ft_kir *kir, ft_kir_block *at, uint32_t buffer, ft_kir_id index);
+// FT_KIR_COPY: of |lanes| elements; |condition| is an index, 0: always.
+void ft_kir_copy(ft_kir *kir, ft_kir_block *at, uint32_t from, ft_kir_id from_index,
+                 uint32_t to, ft_kir_id to_index, uint16_t lanes, ft_kir_id condition);
+void ft_kir_commit(ft_kir *kir, ft_kir_block *at);
+void ft_kir_wait(ft_kir *kir, ft_kir_block *at, int32_t batches);
 void ft_kir_fail(ft_kir *kir, ft_kir_block *at, int32_t code);
 // A loop statement that is not in a block yet: fill |body| (statements that its body
 // needs first may still go to the outer block), then ft_kir_append it. The variable is
@@ -209,15 +238,17 @@ ft_kir_stmt *ft_kir_grid_done(ft_kir *kir, uint32_t counter, ft_kir_id index,
                               ft_kir_id blocks);
 void ft_kir_append(ft_kir_block *at, ft_kir_stmt *stmt);
 
-// ---- checking
-// --------------------------------------------------------------------------- NULL when
-// the kernel is well formed, else what is wrong, in the kernel's arena:
+// ---- checking -------------------------------------------------------------------------
+// NULL when the kernel is well formed, else what is wrong, in the kernel's arena:
 //  1. every element is used after its Let, in scope; loop variables inside their loop;
 //  2. dtypes and lanes of operands, loads and stores agree; lanes are powers of two;
 //  3. buffers are used in scope, written only when writable;
 //  4. one grid loop, outermost; thread loops directly below it;
 //  5. barriers, shuffles and grid-done only where all threads of a block arrive together;
-//  6. grid-done counts in an i32 workspace buffer, inside the grid loop.
+//  6. grid-done counts in an i32 workspace buffer, inside the grid loop;
+//  7. an index into several registers depends on numbers and UNROLL loops only;
+//  8. copies go from global memory that is not written to shared memory, 4, 8 or 16 bytes
+//     at a time, inside the thread loop, as do commits and waits.
 const char *ft_kir_verify(ft_kir *kir);
 
 #endif

@@ -4,9 +4,10 @@
 
 typedef struct verifier {
   ft_kir *kir;
-  bool *is_defined;  // [value_count]
-  bool *is_open;     // [buffer_count] allocated and in scope
-  uint32_t depth;    // loops around
+  bool *is_defined;   // [value_count]
+  bool *is_open;      // [buffer_count] allocated and in scope
+  bool *is_unrolled;  // [value_count] variables of UNROLL loops
+  uint32_t depth;     // loops around
   bool in_grid, in_thread;
   bool diverges;  // threads of a block may disagree on being here
   const char *wrong;
@@ -57,11 +58,31 @@ static void check_buffer(verifier *v, uint32_t id, ft_kir_type type) {
   const ft_kir_buffer *b = &kir->buffer[id];
   bool is_scoped = b->space == FT_KIR_REGISTER || b->space == FT_KIR_SHARED;
   if (is_scoped && !v->is_open[id]) FAIL(v, "buffer %u is used out of scope", id);
-  if (b->dtype != type.dtype)
+  if (ft_kir_math_dtype(b->dtype) != type.dtype)
     FAIL(v, "buffer %u holds %s, not %s", id, ft_dtype_text(b->dtype),
          ft_dtype_text(type.dtype));
   if (b->space == FT_KIR_REGISTER && b->lanes != type.lanes)
     FAIL(v, "register %u has %u lanes, not %u", id, b->lanes, type.lanes);
+}
+
+// Known once UNROLL loops are unrolled.
+static bool is_static(const verifier *v, ft_kir_id id) {
+  const ft_kir_value *value = &v->kir->value[id];
+  if (value->op == FT_KIR_LOOP) return v->is_unrolled[id];
+  if (value->type.lanes || value->op == FT_KIR_TO_INDEX) return false;
+  for (uint32_t i = 0; i < value->operand_count; i++)
+    if (!is_static(v, value->operand[i])) return false;
+  return true;
+}
+
+static void check_place(verifier *v, uint32_t buffer, ft_kir_id index) {
+  const ft_kir_buffer *b = &v->kir->buffer[buffer];
+  int64_t number = 0;
+  if (v->wrong || b->space != FT_KIR_REGISTER) return;
+  if (!is_static(v, index)) FAIL(v, "registers %u: an index that is not known", buffer);
+  bool is_number = ft_kir_is_number(v->kir, index, &number);
+  if (!v->wrong && is_number && (number < 0 || number >= b->count))
+    FAIL(v, "registers %u: %lld of %lld", buffer, (long long)number, (long long)b->count);
 }
 
 static void check_shuffle(verifier *v, const ft_kir_value *value) {
@@ -87,7 +108,8 @@ static void check_element(verifier *v, ft_kir_id id) {
     FAIL(v, "value %u has %u lanes", id, value->type.lanes);
   if (value->op == FT_KIR_LOAD) {
     check_index(v, value->operand[0]);
-    check_buffer(v, value->buffer, value->type);
+    if (!v->wrong) check_buffer(v, value->buffer, value->type);
+    check_place(v, value->buffer, value->operand[0]);
     return;
   }
   for (uint32_t i = 0; i < value->operand_count; i++) {
@@ -123,6 +145,7 @@ static void check_store(verifier *v, const ft_kir_stmt *s) {
   check_buffer(v, s->buffer, v->kir->value[s->value].type);
   if (!v->wrong && !v->kir->buffer[s->buffer].is_written)
     FAIL(v, "buffer %u is read-only", s->buffer);
+  check_place(v, s->buffer, s->index);
 }
 
 static void check_turn(verifier *v, const ft_kir_stmt *s) {
@@ -150,6 +173,11 @@ static void check_loop_place(verifier *v, const ft_kir_stmt *s) {
   int64_t step = 1;
   if (ft_kir_is_number(v->kir, s->step, &step) && step < 1)
     FAIL(v, "a loop with step %lld", (long long)step);
+  int64_t n;
+  bool is_known = ft_kir_is_number(v->kir, s->begin, &n) &&
+                  ft_kir_is_number(v->kir, s->end, &n) &&
+                  ft_kir_is_number(v->kir, s->step, &n);
+  if (s->loop == FT_KIR_UNROLL && !is_known) FAIL(v, "an unrolled loop of unknown steps");
   if (s->loop == FT_KIR_GRID && (v->depth || v->in_grid)) FAIL(v, "a grid loop inside");
   if (s->loop == FT_KIR_THREAD && (!v->in_grid || v->depth != 1))
     FAIL(v, "a thread loop that is not directly in the grid loop");
@@ -169,6 +197,7 @@ static void check_for(verifier *v, const ft_kir_stmt *s) {
   else if (v->kir->value[s->value].level == FT_KIR_PER_THREAD)
     inner.diverges = true;
   v->is_defined[s->value] = true;
+  v->is_unrolled[s->value] = s->loop == FT_KIR_UNROLL;
   check_block(&inner, &s->body);
   v->is_defined[s->value] = false;
   v->wrong = inner.wrong;
@@ -210,6 +239,38 @@ static void check_prefetch(verifier *v, const ft_kir_stmt *s) {
     FAIL(v, "a prefetch of buffer %u, which is not global", s->buffer);
 }
 
+static void check_copy(verifier *v, const ft_kir_stmt *s) {
+  const ft_kir *kir = v->kir;
+  check_index(v, s->index);
+  check_index(v, s->source_index);
+  if (s->value) check_index(v, s->value);
+  if (v->wrong) return;
+  bool is_known = s->source && s->source < kir->buffer_count && s->buffer &&
+                  s->buffer < kir->buffer_count;
+  if (!is_known) {
+    FAIL(v, "a copy from buffer %u to %u, which does not exist", s->source, s->buffer);
+    return;
+  }
+  const ft_kir_buffer *from = &kir->buffer[s->source], *to = &kir->buffer[s->buffer];
+  size_t bytes = s->lanes * ft_dtype_bytes(from->dtype);
+  if (from->space != FT_KIR_GLOBAL || from->is_written || to->space != FT_KIR_SHARED)
+    FAIL(v, "a copy from buffer %u to %u: not from read-only global to shared memory",
+         s->source, s->buffer);
+  else if (!v->is_open[s->buffer])
+    FAIL(v, "buffer %u is used out of scope", s->buffer);
+  else if (from->dtype != to->dtype)
+    FAIL(v, "a copy of %s as %s", ft_dtype_text(from->dtype), ft_dtype_text(to->dtype));
+  else if (bytes != 4 && bytes != 8 && bytes != 16)
+    FAIL(v, "a copy of %zu bytes", bytes);
+}
+
+static void check_copying(verifier *v, const ft_kir_stmt *s) {
+  if (!v->in_thread) FAIL(v, "copies outside the thread loop");
+  if (!v->wrong && s->kind == FT_KIR_COPY) check_copy(v, s);
+  if (!v->wrong && s->kind == FT_KIR_WAIT && s->code < 0)
+    FAIL(v, "a wait for %d batches", (int)s->code);
+}
+
 static void check_stmt(verifier *v, const ft_kir_stmt *s) {
   switch (s->kind) {
     case FT_KIR_LET:
@@ -240,6 +301,11 @@ static void check_stmt(verifier *v, const ft_kir_stmt *s) {
     case FT_KIR_PREFETCH:
       check_prefetch(v, s);
       break;
+    case FT_KIR_COPY:
+    case FT_KIR_COMMIT:
+    case FT_KIR_WAIT:
+      check_copying(v, s);
+      break;
     case FT_KIR_FAIL:
     case FT_KIR_FENCE:
       break;
@@ -260,7 +326,9 @@ const char *ft_kir_verify(ft_kir *kir) {
   verifier v = {.kir = kir};
   v.is_defined = FT_NEW_ARRAY(kir->arena, bool, kir->value_count);
   v.is_open = FT_NEW_ARRAY(kir->arena, bool, kir->buffer_count);
-  if (kir->failed || !v.is_defined || !v.is_open) return "out of memory";
+  v.is_unrolled = FT_NEW_ARRAY(kir->arena, bool, kir->value_count);
+  if (kir->failed || !v.is_defined || !v.is_open || !v.is_unrolled)
+    return "out of memory";
   check_block(&v, &kir->body);
   return v.wrong;
 }

@@ -341,7 +341,10 @@ static void put_stmt(printer *p, const ft_kir_stmt *s) {
       put_for(p, s);
       break;
     case FT_KIR_BARRIER:
-      break;  // one thread
+    case FT_KIR_COPY:
+    case FT_KIR_COMMIT:
+    case FT_KIR_WAIT:
+      break;  // one thread; and what was refused
     case FT_KIR_GRID_DONE:
       put_grid_done(p, s);
       break;
@@ -399,12 +402,38 @@ static bool has_threads(const ft_kir *kir, const ft_kir_block *block) {
   return false;
 }
 
+// What only SIMT text has; NULL: nothing.
+static const char *refusal(const ft_kir *kir, const ft_kir_block *block) {
+  for (const ft_kir_stmt *s = block->first; s; s = s->next) {
+    if (s->kind == FT_KIR_COPY) return "plain C copies at once";
+    if (s->kind == FT_KIR_LET && kir->value[s->value].op == FT_KIR_NARROW)
+      return "plain C has no short floats yet";
+    const char *wrong = refusal(kir, &s->body);
+    if (!wrong) wrong = refusal(kir, &s->otherwise);
+    if (wrong) return wrong;
+  }
+  return NULL;
+}
+
+static const char *buffer_refusal(const ft_kir *kir) {
+  for (uint32_t i = 1; i < kir->buffer_count; i++) {
+    const ft_kir_buffer *b = &kir->buffer[i];
+    if (b->space == FT_KIR_REGISTER && b->count > 1)
+      return "plain C has no register files";
+    if (!ft_expression_c_type(b->dtype)) return "a dtype without kernels";
+  }
+  return NULL;
+}
+
 ft_status ft_print_c(ft_kir *kir, const char **out_body, ft_error *error) {
   const char *wrong = ft_kir_verify(kir);
   FT_OOM_IF(kir->failed, error);
   if (wrong) FT_FAIL(error, FT_INTERNAL, "kernel IR: %s", wrong);
   if (has_threads(kir, &kir->body))
     FT_FAIL(error, FT_UNSUPPORTED, "plain C runs one thread per block");
+  wrong = refusal(kir, &kir->body);
+  if (!wrong) wrong = buffer_refusal(kir);
+  if (wrong) FT_FAIL(error, FT_UNSUPPORTED, "no plain C: %s", wrong);
   printer p = {.kir = kir, .out = ft_strbuf_init(kir->arena)};
   p.is_named = FT_NEW_ARRAY(kir->arena, bool, kir->value_count);
   FT_OOM_IF(!p.is_named, error);

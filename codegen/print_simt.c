@@ -145,6 +145,9 @@ static void put_stmt(ft_simt_printer *p, const ft_kir_stmt *s) {
     case FT_KIR_PREFETCH:
     case FT_KIR_GRID_DONE:
     case FT_KIR_TURN:
+    case FT_KIR_COPY:
+    case FT_KIR_COMMIT:
+    case FT_KIR_WAIT:
       break;  // a hint; and what was refused
     case FT_KIR_FAIL:
       put_fail(p, s);
@@ -391,6 +394,7 @@ static const char *note_buffers(ft_simt_printer *p) {
     const ft_kir_buffer *b = &p->kir->buffer[i];
     if (b->space == FT_KIR_SCRATCH) return "scratch memory is for plain C";
     if (b->space == FT_KIR_WORKSPACE) return "no workspace between blocks yet";
+    if (b->space == FT_KIR_REGISTER && b->count > 1) return "no register files yet";
     if (!ft_simt_c_type(b->dtype)) return "a dtype without kernels";
     uint64_t bytes = (uint64_t)b->count * ft_dtype_bytes(b->dtype);
     if (b->space == FT_KIR_SHARED) p->launch.shared_bytes += (bytes + 15) / 16 * 16;
