@@ -26,7 +26,7 @@ typedef struct ft_cli_file {
 typedef struct ft_cli_options {
   const char *model;
   bool json, verify, graph, recalibrate, help;
-  const char *store, *cache, *allow;
+  const char *store, *cache, *allow, *target;
   uint64_t time_ns, seed, bytes;
   uint32_t trials, rounds, window, span, jobs, threads, top;
   uint32_t dim_count;

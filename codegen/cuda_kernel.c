@@ -63,7 +63,7 @@ ft_status ft_cuda_kernel_finish(const ft_cuda_kernel *k, const ft_cuda_object *o
   ft_occupancy o = ft_occupancy_of(chip, k->launch.threads, (uint32_t)facts->registers,
                                    (uint64_t)facts->shared_bytes);
   facts->occupancy = o.share;
-  module->launch = (ft_launch){k->launch.threads, dynamic, o.blocks};
+  module->launch = (ft_gpu_launch){k->launch.threads, dynamic, o.blocks};
   if (o.blocks > 0) return FT_OK;
   module->outcome = FT_OUTCOME_RESOURCE_LIMIT;
   module->path = "";

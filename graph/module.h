@@ -26,15 +26,15 @@ typedef struct ft_kernel_work {
 } ft_kernel_work;
 
 // How to launch a kernel of ABI ft-cuda-1; all 0 for the CPU's.
-typedef struct ft_launch {
+typedef struct ft_gpu_launch {
   uint32_t block_threads;
   uint64_t dynamic_shared_bytes;  // to be passed; above 48 KiB to be allowed, too
   uint32_t resident_blocks;       // on one multiprocessor
-} ft_launch;
+} ft_gpu_launch;
 
-// ABI ft-cuda-1: extern "C" __global__ ENTRY(buffers in ABI order, the workspace last of
-// them when there is one, int *status): a one-dimensional grid. |status| is 0 before, and
-// after a launch that went well.
+// ABI ft-cuda-1: extern "C" __global__ ENTRY(int *status, buffers in ABI order, and the
+// workspace when there is one), a one-dimensional grid. *status is 0 before, and after a
+// launch that went well. The workspace is as in ft-cpu-1.
 //
 // ABI ft-cpu-1: int32_t ENTRY(void *const *buffers, const int64_t *scalars,
 //                             uint32_t block, uint32_t thread, void *scratch).
@@ -64,7 +64,7 @@ typedef struct ft_module {
   uint32_t scalar_count;
   const int64_t *scalar;
   ft_static_facts facts;
-  ft_launch launch;
+  ft_gpu_launch launch;
   ft_kernel_work work;
 } ft_module;
 
