@@ -150,7 +150,7 @@ int ft_verb_run(int argc, char **argv) {
                    true, argc, argv, &c.options);
   if (code >= 0) return code;
   code = ft_cli_open(&c);
-  if (code < 0) code = run(&c);
+  if (code < 0) code = ft_target_is_gpu(&c.session.target) ? ft_cli_run_sim(&c) : run(&c);
   ft_cli_close(&c);
   return code;
 }

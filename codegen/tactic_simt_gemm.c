@@ -1,11 +1,11 @@
 // S5 on a GPU: a matrix product through shared memory, with what surrounds it.
 //
-// The space: the largest tiles that still give a few hundred blocks come first: they read
-// least, but a chip has over a hundred multiprocessors to fill.
+// The space: the largest tiles that still give about a block for each multiprocessor of a
+// large chip come first: they read least.
 
 #include "codegen/simt_tactic.h"
 
-enum { ENOUGH_BLOCKS = 160 };
+enum { ENOUGH_BLOCKS = 96 };
 
 static const ft_simt_gemm_choice tiles[] = {
     {128, 128, 8, 8, 8}, {128, 64, 8, 8, 4}, {64, 128, 8, 4, 8}, {64, 64, 16, 4, 4},

@@ -19,16 +19,17 @@ const char *ft_gpu_roof_text(ft_gpu_roof roof) {
 typedef struct fill {
   double units;    // multiprocessors that have a block
   double threads;  // on each of them at a time
-  double waves;    // share of the last wave of blocks, and all before, that is not empty
+  double waves;    // share of those multiprocessors' time in which they have blocks
 } fill;
 
 static fill fill_of(const ft_chip *chip, const ft_module *m) {
   double grid = m->grid ? m->grid : 1;
   double resident = m->launch.resident_blocks ? m->launch.resident_blocks : 1;
-  double room = chip->units * resident, waves = grid / room;
+  double each = grid / chip->units;  // blocks of a multiprocessor; some get one more
+  double wave = each > resident ? resident : 1;
   fill f = {.units = fmin(grid, chip->units), .waves = 1};
-  f.threads = m->launch.block_threads * fmin(resident, ceil(grid / chip->units));
-  if (waves > 1) f.waves = waves / ceil(waves);
+  f.threads = m->launch.block_threads * fmin(resident, ceil(each));
+  if (each > 1) f.waves = each / wave / ceil(each / wave);
   return f;
 }
 
