@@ -60,7 +60,8 @@ typedef struct ft_session {
   const volatile int *stop;
 } ft_session;
 
-// Probes the target, opens the store, starts nothing yet. Close in any case.
+// Probes the target, opens the store, starts nothing yet. Close in any case. The session
+// stays where it is: parts of it point to others.
 // INVALID_ARGUMENT: no such target (the text lists them), more threads than cpus this
 // process may use, threads for a target without a device, or an unknown |allow|.
 // UNAVAILABLE: no C compiler, or, for sm_NN, no NVRTC; the text says what to install.
