@@ -24,10 +24,10 @@ static const ft_simt_choice choices[] = {
 static const ft_simt_loop_choice loop_choices[] = {
     {.threads = 32, .tile = 1}, {.threads = 128, .tile = 4}, {.threads = 256, .tile = 8}};
 static const ft_simt_gemm_choice gemm_choices[] = {
-    {.block_m = 16, .block_n = 16, .block_k = 8, .thread_m = 2, .thread_n = 2},
-    {.block_m = 64, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 4},
-    {.block_m = 8, .block_n = 32, .block_k = 32, .thread_m = 1, .thread_n = 4},
-    {.block_m = 128, .block_n = 64, .block_k = 8, .thread_m = 8, .thread_n = 8}};
+    {16, 16, 8, 2, 2, .stages = 1}, {64, 64, 16, 4, 4, .stages = 1},
+    {8, 32, 32, 1, 4, .stages = 1}, {128, 64, 8, 8, 8, .stages = 1},
+    {16, 16, 8, 2, 2, .stages = 2}, {32, 64, 8, 2, 8, .stages = 2},
+};
 enum {
   GEMMS = sizeof gemm_choices / sizeof *gemm_choices,
   NESTS = sizeof choices / sizeof *choices,
