@@ -124,6 +124,9 @@ static const char *slab_refusal(const ft_gemm *g, ft_arena *arena) {
   }
   if (g->choice->copies && !g->slab[0].is_copied && !g->slab[1].is_copied)
     return "no operand can be copied";
+  if (g->choice->shares_sums && !g->sum_steps) return "no sums wait";
+  if (g->choice->shares_sums)
+    bytes += ft_gemm_tile_elements(g) * (int64_t)ft_dtype_bytes(g->math);
   if (bytes > MOST_SHARED)
     return ft_arena_printf(arena, "%lld bytes of shared memory", (long long)bytes);
   return NULL;

@@ -31,12 +31,13 @@ typedef struct ft_simt_gemm_choice {
   uint32_t stages;                     // 1 to 4
   uint32_t splits;                     // 1 to 64; 0 is 1
   bool copies;
+  bool shares_sums;  // sums wait to be added in shared memory, not in registers
 } ft_simt_gemm_choice;
 
 // NULL, or why the choice cannot work: not one product of floats with at most elementwise
 // work behind it, a block of fewer than 32 or more than 1024 threads, more slabs held in
-// registers or shared memory than there is room for, copies of what is no plain memory,
-// splits without terms.
+// registers or shared memory than there is room for, sums that need not wait, copies of
+// what is no plain memory, splits without terms.
 const char *ft_simt_gemm_refusal(const ft_workload *workload,
                                  const ft_simt_gemm_choice *choice, ft_arena *arena);
 // |choice| was not refused.

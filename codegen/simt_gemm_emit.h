@@ -45,8 +45,13 @@ typedef struct ft_gemm {
   ft_kir_id tile, split;       // numbers of this block
   ft_kir_id first_step, step_count;
   uint32_t total[FT_GEMM_THREAD][FT_GEMM_THREAD];  // [row][chunk of columns]: registers
-  uint32_t aside[FT_GEMM_THREAD][FT_GEMM_THREAD];
+  uint32_t aside[FT_GEMM_THREAD][FT_GEMM_THREAD];  // registers; or
+  uint32_t shared_aside;                           // of all threads
 } ft_gemm;
+
+static inline int64_t ft_gemm_tile_elements(const ft_gemm *g) {
+  return (int64_t)g->choice->block_m * g->choice->block_n;
+}
 
 // ---- indices --------------------------------------------------------------------------
 static inline ft_kir_id ft_gemm_number(ft_gemm *g, int64_t n) {

@@ -29,16 +29,47 @@ static ft_kir_id zeros(ft_gemm *g) {
   return ft_kir_element(g->q.e->kir, ft_loop_here(g->q.e), total_type(g), 0);
 }
 
+// ---- sums that wait
+// -----------------------------------------------------------------------------
+
+// Threads side by side have their chunks (i, j) side by side.
+static ft_kir_id aside_index(ft_gemm *g, uint32_t i, uint32_t j) {
+  ft_kir_id row = ft_gemm_number(g, (int64_t)(i * chunks(g) + j) * g->threads);
+  return ft_gemm_times(g, ft_gemm_plus(g, row, g->thread), g->chunk[1]);
+}
+
+static ft_kir_id get_aside(ft_gemm *g, uint32_t i, uint32_t j) {
+  if (!g->choice->shares_sums) return get(g, g->aside[i][j]);
+  return ft_kir_load(g->q.e->kir, ft_loop_here(g->q.e), g->shared_aside,
+                     total_type(g).lanes, aside_index(g, i, j), 1);
+}
+
+static void set_aside(ft_gemm *g, uint32_t i, uint32_t j, ft_kir_id value) {
+  if (g->choice->shares_sums)
+    ft_kir_store(g->q.e->kir, ft_loop_here(g->q.e), g->shared_aside, value,
+                 aside_index(g, i, j), 1, FT_KIR_CACHED);
+  else
+    set(g, g->aside[i][j], value);
+}
+
+static ft_kir_id with_aside(ft_gemm *g, uint32_t i, uint32_t j) {
+  return ft_kir_combine(g->q.e->kir, ft_loop_here(g->q.e), FT_OP_REDUCE_SUM,
+                        get_aside(g, i, j), get(g, g->total[i][j]));
+}
+
 void ft_gemm_open_totals(ft_gemm *g) {
   ft_kir_block *here = ft_loop_here(g->q.e);
   ft_kir_id none = zeros(g);
+  if (g->choice->shares_sums)
+    g->shared_aside = ft_kir_shared(g->q.e->kir, here, g->math, ft_gemm_tile_elements(g));
   for (uint32_t i = 0; i < g->choice->thread_m; i++)
     for (uint32_t j = 0; j < chunks(g); j++) {
       g->total[i][j] = ft_kir_register(g->q.e->kir, here, total_type(g));
       set(g, g->total[i][j], none);
       if (!g->sum_steps) continue;
-      g->aside[i][j] = ft_kir_register(g->q.e->kir, here, total_type(g));
-      set(g, g->aside[i][j], none);
+      if (!g->choice->shares_sums)
+        g->aside[i][j] = ft_kir_register(g->q.e->kir, here, total_type(g));
+      set_aside(g, i, j, none);
     }
 }
 
@@ -114,7 +145,7 @@ void ft_gemm_set_aside(ft_gemm *g, ft_kir_id step) {
   ft_kir_id none = zeros(g);
   for (uint32_t i = 0; i < g->choice->thread_m; i++)
     for (uint32_t j = 0; j < chunks(g); j++) {
-      add(g, g->aside[i][j], get(g, g->total[i][j]));
+      set_aside(g, i, j, with_aside(g, i, j));
       set(g, g->total[i][j], none);
     }
   ft_loop_leave(e);
@@ -123,8 +154,7 @@ void ft_gemm_set_aside(ft_gemm *g, ft_kir_id step) {
 
 void ft_gemm_finish_sums(ft_gemm *g) {
   for (uint32_t i = 0; g->sum_steps && i < g->choice->thread_m; i++)
-    for (uint32_t j = 0; j < chunks(g); j++)
-      add(g, g->total[i][j], get(g, g->aside[i][j]));
+    for (uint32_t j = 0; j < chunks(g); j++) set(g, g->total[i][j], with_aside(g, i, j));
 }
 
 // ---- the end
@@ -189,8 +219,9 @@ void ft_gemm_store_split(ft_gemm *g) {
   ft_loop_emitter *e = g->q.e;
   const ft_simt_gemm_choice *c = g->choice;
   uint32_t argument = e->group->input_count + e->group->output_count;
-  int64_t tiles = g->tile_count, tile = (int64_t)c->block_m * c->block_n;
-  uint32_t parts = ft_kir_workspace(e->kir, g->math, tiles * c->splits * tile, argument);
+  int64_t tiles = g->tile_count, parts_count = tiles * c->splits;
+  uint32_t parts =
+      ft_kir_workspace(e->kir, g->math, parts_count * ft_gemm_tile_elements(g), argument);
   uint32_t counter = ft_kir_workspace(e->kir, FT_I32, tiles, argument);
   for (uint32_t i = 0; i < c->thread_m; i++)
     for (uint32_t j = 0; j < chunks(g); j++)
