@@ -37,25 +37,33 @@ static void put_wide(ft_simt_printer *p, const char *type, uint32_t buffer,
   ft_strbuf_add(&p->out, "))[l]");
 }
 
+// The call that loads from |v|'s buffer, and "&": other blocks wrote what lies in the
+// workspace, and L1 does not see that. "": none.
+static const char *load_call(const ft_simt_printer *p, const ft_kir_value *v) {
+  const ft_kir_buffer *b = &p->kir->buffer[v->buffer];
+  return b->space == FT_KIR_WORKSPACE ? "__ldcg(&" : "";
+}
+
 static void put_cuda_load(ft_simt_printer *p, ft_kir_id id) {
   const ft_kir_value *v = ft_simt_value_of(p, id);
   uint32_t lanes = v->type.lanes, size = (uint32_t)ft_dtype_bytes(v->type.dtype);
   uint32_t bytes = access_bytes(p, v->type.dtype, lanes, v->operand[0], v->imm);
+  const char *call = load_call(p, v);
   if (!bytes) {
     ft_simt_open_lanes(p, 0, lanes);
     ft_simt_put_element_name(p, id, "l");
-    ft_strbuf_add(&p->out, " = ");
+    ft_strbuf_printf(&p->out, " = %s", call);
     put_place(p, v->buffer, v->operand[0], lanes, v->imm);
   } else {
     const char *type = vector_type(bytes);
     ft_simt_start_line(p);
     ft_strbuf_add(&p->out, "#pragma unroll\n");
     ft_simt_start_line(p);
-    ft_strbuf_printf(&p->out, "for (int l = 0; l < %u; l++) ((%s *)v%u)[l] = ",
-                     lanes * size / bytes, type, id);
+    ft_strbuf_printf(&p->out, "for (int l = 0; l < %u; l++) ((%s *)v%u)[l] = %s",
+                     lanes * size / bytes, type, id, call);
     put_wide(p, type, v->buffer, v->operand[0], true);
   }
-  ft_strbuf_add(&p->out, ";\n");
+  ft_strbuf_add(&p->out, *call ? ");\n" : ";\n");
 }
 
 // The shadow of a buffer, and how many elements it has.
@@ -63,6 +71,9 @@ static void put_shadow(ft_simt_printer *p, uint32_t buffer) {
   const ft_kir_buffer *b = &p->kir->buffer[buffer];
   if (b->space == FT_KIR_GLOBAL)
     ft_strbuf_printf(&p->out, "s->cell[%u]", b->argument);
+  else if (b->space == FT_KIR_WORKSPACE)  // a cell for each byte: enough for all parts
+    ft_strbuf_printf(&p->out, "s->cell[%u] + %llu", b->argument,
+                     (unsigned long long)b->offset);
   else
     ft_strbuf_printf(&p->out, "b%uc", buffer);
   ft_strbuf_printf(&p->out, ", %u, %lld", buffer, (long long)b->count);
