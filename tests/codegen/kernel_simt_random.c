@@ -54,13 +54,15 @@ static bool draw_gemm(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn 
                            .thread_m = power(rng, 1, 8),
                            .thread_n = power(rng, 1, 8),
                            .stages = 1 + (uint32_t)ft_rng_below(rng, 2),
+                           .splits = 1 + (uint32_t)ft_rng_below(rng, 3),
                            .shares_sums = ft_rng_below(rng, 4) == 0};
   if (ft_simt_gemm_refusal(w, &c, arena)) return false;
   cr_assert_eq(ft_simt_gemm_build(w, &c, arena, &out->kir, &error), FT_OK, "%s",
                error.text);
   out->skeleton =
-      ft_arena_printf(arena, "gemm %ux%ux%u thread %ux%u stages=%u%s", c.block_m,
-                      c.block_n, c.block_k, c.thread_m, c.thread_n, c.stages);
+      ft_arena_printf(arena, "gemm %ux%ux%u thread %ux%u stages=%u splits=%u%s",
+                      c.block_m, c.block_n, c.block_k, c.thread_m, c.thread_n, c.stages,
+                      c.splits, c.shares_sums ? " shares sums" : "");
   return true;
 }
 

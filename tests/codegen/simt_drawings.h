@@ -2,12 +2,12 @@
 #ifndef FT_TESTS_CODEGEN_SIMT_DRAWINGS_H
 #define FT_TESTS_CODEGEN_SIMT_DRAWINGS_H
 
-#include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
 #include "graphs.h"
 #include "simming.h"
 #include "simt_hands.h"
+#include "simt_products.h"
 
 static const ft_simt_choice choices[] = {
     {.threads = 32, .vector = 1, .unroll = 1},
@@ -24,11 +24,6 @@ static const ft_simt_choice choices[] = {
 };
 static const ft_simt_loop_choice loop_choices[] = {
     {.threads = 32, .tile = 1}, {.threads = 128, .tile = 4}, {.threads = 256, .tile = 8}};
-static const ft_simt_gemm_choice gemm_choices[] = {
-    {16, 16, 8, 2, 2, .stages = 1}, {64, 64, 16, 4, 4, .stages = 1},
-    {8, 32, 32, 1, 4, .stages = 1}, {128, 64, 8, 8, 8, .stages = 1},
-    {16, 16, 8, 2, 2, .stages = 2}, {32, 64, 8, 2, 8, .stages = 2},
-};
 enum {
   GEMMS = sizeof gemm_choices / sizeof *gemm_choices,
   NESTS = sizeof choices / sizeof *choices,
@@ -101,22 +96,6 @@ static void draw_mixture(sketch *s) {
 static void draw_mixture_columns(sketch *s) {
   output(s, mixture(s, input(s, FT_F32, SHAPE(37, 40)), 0));
 }
-static void draw_product(sketch *s) {
-  uint32_t a = input(s, FT_F32, SHAPE(3, 12, 33)), b = input(s, FT_F32, SHAPE(33, 20));
-  uint32_t y = two(s, FT_OP_MATMUL, a, b);
-  output(s, one(s, FT_OP_RELU, two(s, FT_OP_ADD, y, input(s, FT_F32, SHAPE(20)))));
-}
-static void draw_even_product(sketch *s) {
-  uint32_t a = input(s, FT_F32, SHAPE(64, 32)), b = input(s, FT_F32, SHAPE(64, 32));
-  uint32_t y = two(s, FT_OP_MATMUL, one(s, FT_OP_NEG, a), transpose(s, b));
-  output(s, y);
-  output(s, one(s, FT_OP_ERF, y));
-}
-static void draw_heads(sketch *s) {
-  uint32_t q = input(s, FT_F32, SHAPE(2, 3, 20, 16)),
-           k = input(s, FT_F32, SHAPE(3, 16, 21));
-  output(s, two(s, FT_OP_MUL, two(s, FT_OP_MATMUL, q, k), scalar(s, FT_F32, 0.125)));
-}
 static void draw_convolution(sketch *s) {
   uint32_t in[2] = {input(s, FT_F32, SHAPE(2, 6, 19, 23)),
                     input(s, FT_F32, SHAPE(9, 2, 3, 2))};
@@ -154,6 +133,10 @@ static const struct {
     {"double", draw_double},
     {"product", draw_product},
     {"even product", draw_even_product},
+    {"long product", draw_long_product},
+    {"turned product", draw_turned_product},
+    {"outer products", draw_outer_products},
+    {"double product", draw_double_product},
     {"heads", draw_heads},
     {"mixture", draw_mixture},
     {"mixture of columns", draw_mixture_columns},
