@@ -25,10 +25,9 @@ static const ft_simt_choice choices[] = {
 static const ft_simt_loop_choice loop_choices[] = {
     {.threads = 32, .tile = 1}, {.threads = 128, .tile = 4}, {.threads = 256, .tile = 8}};
 enum {
-  GEMMS = sizeof gemm_choices / sizeof *gemm_choices,
   NESTS = sizeof choices / sizeof *choices,
   LOOPS = sizeof loop_choices / sizeof *loop_choices,
-  CHOICES = NESTS + LOOPS + GEMMS,
+  CHOICES = NESTS + LOOPS + GEMMS + SKINNIES,
   BY_HAND = 1000,  // and from here on: hands[choice - BY_HAND]
 };
 
@@ -137,6 +136,10 @@ static const struct {
     {"turned product", draw_turned_product},
     {"outer products", draw_outer_products},
     {"double product", draw_double_product},
+    {"few rows", draw_few_rows},
+    {"one row", draw_one_row},
+    {"few columns", draw_few_columns},
+    {"turned columns", draw_turned_columns},
     {"heads", draw_heads},
     {"mixture", draw_mixture},
     {"mixture of columns", draw_mixture_columns},
@@ -190,6 +193,17 @@ static inline ft_kir *build_gemm(const bench *b, uint32_t d, uint32_t c) {
   return kir;
 }
 
+static inline ft_kir *build_skinny(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_kir *kir;
+  ft_error error;
+  if (ft_simt_skinny_refusal(&b->workload[d], &skinny_choices[c], arena)) return NULL;
+  cr_assert_eq(
+      ft_simt_skinny_build(&b->workload[d], &skinny_choices[c], arena, &kir, &error),
+      FT_OK, "%s, skinny %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
 static inline ft_kir *build_nest(const bench *b, uint32_t d, uint32_t c) {
   ft_arena *arena = b->sketch[d].arena;
   ft_kir *kir;
@@ -213,7 +227,8 @@ static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
   if (c >= BY_HAND) return build_hand(b, d, c - BY_HAND);
   if (c < NESTS) return build_nest(b, d, c);
   if (c < NESTS + LOOPS) return build_loop(b, d, c - NESTS);
-  return build_gemm(b, d, c - NESTS - LOOPS);
+  if (c < NESTS + LOOPS + GEMMS) return build_gemm(b, d, c - NESTS - LOOPS);
+  return build_skinny(b, d, c - NESTS - LOOPS - GEMMS);
 }
 
 #endif
