@@ -147,6 +147,7 @@ static const struct {
     {"pool", draw_pool},
     {"split sum", draw_split_sum},
     {"held rows", draw_held_rows},
+    {"staged sum", draw_staged_sum},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
