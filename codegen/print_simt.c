@@ -193,6 +193,9 @@ static void (*const putters[FT_KIR_WAIT + 1])(ft_simt_printer *p,
     [FT_KIR_FAIL] = put_fail,
     [FT_KIR_FENCE] = put_fence,
     [FT_KIR_GRID_DONE] = put_grid_done,
+    [FT_KIR_COPY] = ft_simt_put_copy,
+    [FT_KIR_COMMIT] = ft_simt_put_commit,
+    [FT_KIR_WAIT] = ft_simt_put_wait,
 };
 
 void ft_simt_put_stmt(ft_simt_printer *p, const ft_kir_stmt *s) {
@@ -295,6 +298,7 @@ ft_status ft_print_cuda(ft_kir *kir, const char *name, uint32_t min_blocks,
                    "typedef %s ft_index;\n",
                    p.launch.has_wide_index ? "long long" : "int");
   ft_simt_prelude_for(p.out.text, &text);
+  ft_simt_copy_prelude(p.out.text, &text);
   ft_strbuf_add(&text, p.out.text);
   FT_OOM_IF(text.failed, error);
   *out_text = text.text;
@@ -313,7 +317,7 @@ ft_status ft_print_sim(ft_kir *kir, const char *name, const char **out_text,
 
 const char *ft_sim_prelude_for(const char *bodies, ft_arena *arena) {
   ft_strbuf text = ft_strbuf_init(arena);
-  ft_strbuf_add(&text, ft_sim_prelude);
+  for (int i = 0; ft_sim_prelude[i]; i++) ft_strbuf_add(&text, ft_sim_prelude[i]);
   ft_strbuf_add(&text, "typedef long long ft_index;\n");
   ft_simt_prelude_for(bodies, &text);
   return text.failed ? NULL : text.text;

@@ -34,7 +34,6 @@ static const char *note_buffers(ft_simt_printer *p) {
   for (uint32_t i = 1; i < p->kir->buffer_count; i++) {
     const ft_kir_buffer *b = &p->kir->buffer[i];
     if (b->space == FT_KIR_SCRATCH) return "scratch memory is for plain C";
-    if (b->space == FT_KIR_REGISTER && b->count > 1) return "no register files yet";
     if (!ft_simt_c_type(b->dtype)) return "a dtype without kernels";
     uint64_t bytes = (uint64_t)b->count * ft_dtype_bytes(b->dtype);
     if (b->space == FT_KIR_SHARED) p->launch.shared_bytes += (bytes + 15) / 16 * 16;
@@ -47,15 +46,29 @@ static const char *note_buffers(ft_simt_printer *p) {
   return NULL;
 }
 
+// A copy moves its bytes at once: at both ends they start at a multiple of their number.
+static const char *note_copies(const ft_simt_printer *p, const ft_kir_block *block) {
+  const char *wrong = NULL;
+  for (const ft_kir_stmt *s = block->first; s && !wrong; s = s->next) {
+    if (s->kind == FT_KIR_COPY && (ft_simt_divisor(p, s->index) % s->lanes ||
+                                   ft_simt_divisor(p, s->source_index) % s->lanes))
+      wrong = ft_arena_printf(
+          p->kir->arena, "nothing proves the alignment of copies from buffer %u to %u",
+          s->source, s->buffer);
+    if (!wrong) wrong = note_copies(p, &s->body);
+    if (!wrong) wrong = note_copies(p, &s->otherwise);
+  }
+  return wrong;
+}
+
 const char *ft_simt_measure(ft_simt_printer *p) {
-  static const ft_kir_kind without[] = {FT_KIR_COPY, FT_KIR_COMMIT, FT_KIR_WAIT};
   const ft_kir_block *body = &p->kir->body;
   note_loops(p, body);
   p->launch.workspace_bytes = p->kir->workspace_bytes;
   if (has_kind(body, FT_KIR_TURN)) return "squares are turned in plain C only";
-  for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-    if (has_kind(body, without[i])) return "no copies yet";
-  return note_buffers(p);
+  p->launch.has_copies = has_kind(body, FT_KIR_COPY);
+  const char *wrong = note_copies(p, body);
+  return wrong ? wrong : note_buffers(p);
 }
 
 // ---- the head
@@ -119,6 +132,18 @@ static void put_cuda_head(ft_simt_printer *p, const char *name, uint32_t min_blo
                   "  extern __shared__ __align__(16) unsigned char ft_shared[];\n");
 }
 
+// Shared memory and its shadows live as long as the block: copies to it may be under way
+// when its scope ends.
+static void put_sim_shared(ft_simt_printer *p) {
+  for (uint32_t i = 1; i < p->kir->buffer_count; i++) {
+    const ft_kir_buffer *b = &p->kir->buffer[i];
+    if (b->space != FT_KIR_SHARED) continue;
+    ft_strbuf_printf(&p->out, "  %s b%u[%lld]; ft_sim_cell b%uc[%lld] = {{0}};\n",
+                     ft_simt_c_type(b->dtype), i, (long long)b->count, i,
+                     (long long)b->count);
+  }
+}
+
 static void put_sim_head(ft_simt_printer *p, const char *name) {
   ft_strbuf_printf(&p->out,
                    "int32_t %s(void *const *buffers, ft_sim_state *s, uint64_t block) {\n"
@@ -132,6 +157,7 @@ static void put_sim_head(ft_simt_printer *p, const char *name) {
                      b->argument);
   }
   put_workspace(p, "(char *)buffers[%u]");
+  put_sim_shared(p);
 }
 
 void ft_simt_put_head(ft_simt_printer *p, const char *name, uint32_t min_blocks) {

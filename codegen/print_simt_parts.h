@@ -2,9 +2,9 @@
 // memory and statements are spelled. Private to them.
 //
 // print_simt.c walks statements; print_simt_together.c what threads of a block do
-// together; print_simt_launch.c reads off the launch and spells the kernel's head;
-// print_simt_value.c spells indices and elements, print_simt_memory.c loads, stores and
-// declarations.
+// together; print_simt_copy.c asynchronous copies; print_simt_launch.c reads off the
+// launch and spells the kernel's head; print_simt_value.c spells indices and elements,
+// print_simt_memory.c loads, stores and declarations.
 #ifndef FT_CODEGEN_PRINT_SIMT_PARTS_H
 #define FT_CODEGEN_PRINT_SIMT_PARTS_H
 
@@ -42,6 +42,13 @@ void ft_simt_open_if(ft_simt_printer *p, const ft_kir_stmt *s);
 void ft_simt_open_grid_done(ft_simt_printer *p, const ft_kir_stmt *s);
 void ft_simt_close_grid_done(ft_simt_printer *p);
 void ft_simt_close(ft_simt_printer *p);
+
+// ---- asynchronous copies
+void ft_simt_put_copy(ft_simt_printer *p, const ft_kir_stmt *s);
+void ft_simt_put_commit(ft_simt_printer *p, const ft_kir_stmt *s);
+void ft_simt_put_wait(ft_simt_printer *p, const ft_kir_stmt *s);
+// The CUDA functions that |body| calls for them.
+void ft_simt_copy_prelude(const char *body, ft_strbuf *out);
 
 // ---- SIM: threads
 // The body of the thread loop |s|.

@@ -55,7 +55,7 @@ static ft_kir *nest_of(const ft_workload *w, ft_arena *arena) {
 }
 
 static ft_kir *gemm_of(const ft_workload *w, ft_arena *arena) {
-  ft_simt_gemm_choice c = {64, 64, 16, 4, 4};
+  ft_simt_gemm_choice c = {64, 64, 16, 4, 4, .stages = 2};
   ft_error error;
   ft_kir *kir = NULL;
   if (ft_simt_gemm_refusal(w, &c, arena)) return NULL;
@@ -176,10 +176,10 @@ static uint32_t choose_written(const launched *l, uint32_t o, int64_t *index) {
   const ft_sim_cell *cell = l->cell[l->inputs + o];
   int64_t written = 0, count = l->count[l->inputs + o], at = 0;
   uint32_t chosen = 0;
-  for (int64_t i = 0; i < count; i++) written += cell[i].writer != 0;
+  for (int64_t i = 0; i < count; i++) written += cell[i].is_set;
   int64_t stride = written / CHECKED + 1;
   for (int64_t i = 0; i < count && chosen < CHECKED; i++)
-    if (cell[i].writer && at++ % stride == 0) index[chosen++] = i;
+    if (cell[i].is_set && at++ % stride == 0) index[chosen++] = i;
   return chosen;
 }
 
