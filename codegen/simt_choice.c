@@ -132,3 +132,42 @@ const char *ft_simt_any_text(const ft_simt_any_choice *choice, ft_arena *arena) 
   }
   return text.failed ? NULL : text.text;
 }
+
+// ---- usual choices
+// -----------------------------------------------------------------------
+
+// What is in front fits less, and is better where it does. |threads| 0: of any size.
+static const struct {
+  uint32_t threads;
+  ft_simt_any_choice choice;
+} usual[] = {
+    {0, {FT_SIMT_NEST, .nest = {.vector = 4, .unroll = 1, .row_threads = 32}}},
+    {0, {FT_SIMT_NEST, .nest = {.vector = 1, .unroll = 1, .row_threads = 32}}},
+    {64, {FT_SIMT_GEMM, .gemm = {32, 32, 16, 4, 4}}},
+    {128, {FT_SIMT_GEMM, .gemm = {32, 64, 16, 4, 4}}},
+    {256, {FT_SIMT_GEMM, .gemm = {64, 64, 16, 4, 4}}},
+    {512, {FT_SIMT_GEMM, .gemm = {64, 128, 16, 4, 4}}},
+    {1024, {FT_SIMT_GEMM, .gemm = {128, 128, 16, 4, 4}}},
+    {0, {FT_SIMT_NEST, .nest = {.vector = 4, .unroll = 1}}},
+    {0, {FT_SIMT_NEST, .nest = {.vector = 1, .unroll = 1}}},
+    {0, {FT_SIMT_LOOP, .loop = {.tile = 4}}},
+};
+
+static void set_threads(ft_simt_any_choice *choice, uint32_t threads) {
+  const char *name;
+  for (uint32_t i = 0; (name = ft_simt_knob_name(choice->skeleton, i)); i++)
+    if (!strcmp(name, "threads")) ft_simt_knob_set(choice, i, threads);
+}
+
+const char *ft_simt_any_choose(const ft_workload *workload, uint32_t threads,
+                               ft_arena *arena, ft_simt_any_choice *out) {
+  const char *wrong = "no skeleton";
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+    if (usual[i].threads && usual[i].threads != threads) continue;
+    *out = usual[i].choice;
+    set_threads(out, threads);
+    wrong = ft_simt_any_refusal(workload, out, arena);
+    if (!wrong) return NULL;
+  }
+  return wrong;
+}

@@ -36,6 +36,11 @@ FT_MUST_CHECK ft_status ft_simt_any_build(const ft_workload *workload,
                                           const ft_simt_any_choice *choice,
                                           ft_arena *arena, ft_kir **out, ft_error *error);
 
+// A usual choice for blocks of |threads|: the first that is not refused of rows,
+// products, items, loops. NULL and the choice, or why there is none.
+const char *ft_simt_any_choose(const ft_workload *workload, uint32_t threads,
+                               ft_arena *arena, ft_simt_any_choice *out);
+
 // "nest", "gemm": static.
 const char *ft_simt_skeleton_name(ft_simt_skeleton skeleton);
 

@@ -2,6 +2,7 @@
 #ifndef FT_TESTS_CODEGEN_SIMT_DRAWINGS_H
 #define FT_TESTS_CODEGEN_SIMT_DRAWINGS_H
 
+#include "codegen/simt_blocks.h"
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
@@ -28,11 +29,20 @@ static const ft_simt_gemm_choice gemm_choices[] = {
     {.block_m = 64, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 4},
     {.block_m = 8, .block_n = 32, .block_k = 32, .thread_m = 1, .thread_n = 4},
     {.block_m = 128, .block_n = 64, .block_k = 8, .thread_m = 8, .thread_n = 8}};
+// For what falls apart: each part as it is usually done in blocks of that size.
+static const struct {
+  uint32_t threads;
+  ft_kir_order order;
+} blocks_choices[] = {{64, FT_KIR_CONCAT},
+                      {64, FT_KIR_INTERLEAVE},
+                      {256, FT_KIR_CONCAT},
+                      {32, FT_KIR_INTERLEAVE}};
 enum {
+  BLOCKS_CHOICES = sizeof blocks_choices / sizeof *blocks_choices,
   GEMMS = sizeof gemm_choices / sizeof *gemm_choices,
   NESTS = sizeof choices / sizeof *choices,
   LOOPS = sizeof loop_choices / sizeof *loop_choices,
-  CHOICES = NESTS + LOOPS + GEMMS,
+  CHOICES = NESTS + LOOPS + GEMMS + BLOCKS_CHOICES,
 };
 
 typedef void sketcher(sketch *s);
@@ -135,6 +145,36 @@ static void draw_pool(sketch *s) {
   output(s, apply(s, FT_OP_WINDOW_MAX, 1, &x, &attr));
 }
 
+// ---- parts that do not need each other
+
+static void draw_strangers(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(21, 33)), y = input(s, FT_F32, SHAPE(83, 40));
+  output(s, two(s, FT_OP_MUL, one(s, FT_OP_TANH, x), x));
+  output(s, two(s, FT_OP_SUB, y, reduce(s, FT_OP_REDUCE_SUM, y, 2)));
+}
+static void draw_two_products(sketch *s) {
+  output(s, two(s, FT_OP_MATMUL, input(s, FT_F32, SHAPE(45, 24)),
+                input(s, FT_F32, SHAPE(24, 70))));
+  uint32_t y = two(s, FT_OP_MATMUL, input(s, FT_F32, SHAPE(66, 19)),
+                   input(s, FT_F32, SHAPE(19, 40)));
+  output(s, one(s, FT_OP_RELU, y));
+}
+static void draw_three_kinds(sketch *s) {
+  draw_product(s);
+  draw_softmax(s);
+  draw_pool(s);
+}
+static void draw_shared_input(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(40, 52));
+  output(s, two(s, FT_OP_SUB, one(s, FT_OP_EXP, x), x));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, x, 2));
+  output(s, two(s, FT_OP_DIV, transpose(s, x), input(s, FT_F32, SHAPE(52, 40))));
+}
+static void draw_partly_empty(sketch *s) {
+  output(s, one(s, FT_OP_EXP, input(s, FT_F32, SHAPE(0, 8))));
+  draw_odd_chain(s);
+}
+
 static const struct {
   const char *name;
   sketcher *draw;
@@ -157,6 +197,11 @@ static const struct {
     {"mixture of columns", draw_mixture_columns},
     {"convolution", draw_convolution},
     {"pool", draw_pool},
+    {"strangers", draw_strangers},
+    {"two products", draw_two_products},
+    {"three kinds", draw_three_kinds},
+    {"shared input", draw_shared_input},
+    {"partly empty", draw_partly_empty},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
@@ -215,13 +260,28 @@ static inline ft_kir *build_nest(const bench *b, uint32_t d, uint32_t c) {
   return kir;
 }
 
+static inline ft_kir *build_blocks(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_simt_blocks_choice choice;
+  ft_kir *kir;
+  ft_error error;
+  if (ft_simt_blocks_choose(&b->workload[d], blocks_choices[c].threads,
+                            blocks_choices[c].order, arena, &choice) ||
+      ft_simt_blocks_refusal(&b->workload[d], &choice, arena))
+    return NULL;
+  cr_assert_eq(ft_simt_blocks_build(&b->workload[d], &choice, arena, &kir, &error), FT_OK,
+               "%s, blocks %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
 // NULL: the choice does not fit the drawing.
 static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
                                 const char **label) {
   *label = ft_arena_printf(b->sketch[d].arena, "%s, choice %u", drawings[d].name, c);
   if (c < NESTS) return build_nest(b, d, c);
   if (c < NESTS + LOOPS) return build_loop(b, d, c - NESTS);
-  return build_gemm(b, d, c - NESTS - LOOPS);
+  if (c < NESTS + LOOPS + GEMMS) return build_gemm(b, d, c - NESTS - LOOPS);
+  return build_blocks(b, d, c - NESTS - LOOPS - GEMMS);
 }
 
 #endif
