@@ -34,7 +34,6 @@ static const char *note_buffers(ft_simt_printer *p) {
   for (uint32_t i = 1; i < p->kir->buffer_count; i++) {
     const ft_kir_buffer *b = &p->kir->buffer[i];
     if (b->space == FT_KIR_SCRATCH) return "scratch memory is for plain C";
-    if (b->space == FT_KIR_REGISTER && b->count > 1) return "no register files yet";
     if (!ft_simt_c_type(b->dtype)) return "a dtype without kernels";
     uint64_t bytes = (uint64_t)b->count * ft_dtype_bytes(b->dtype);
     if (b->space == FT_KIR_SHARED) p->launch.shared_bytes += (bytes + 15) / 16 * 16;

@@ -80,6 +80,12 @@ const char ft_sim_prelude[] =
     "                        int64_t lanes, uint64_t thread) {\n"
     "  if (index % lanes) ft_sim_fault(s, FT_SIM_MISALIGNED, buffer, index, thread, 0);\n"
     "}\n"
+    // Where register |index| of |count| is; 0 when it is none.
+    "FT_FN int64_t ft_sim_slot(ft_sim_state *s, uint32_t buffer, int64_t count,\n"
+    "                          uint64_t thread, int64_t index) {\n"
+    "  if (index >= 0 && index < count) return index;\n"
+    "  return ft_sim_fault(s, FT_SIM_BOUNDS, buffer, index, thread, 0);\n"
+    "}\n"
     "FT_FN void ft_sim_agree(ft_sim_state *s, int64_t a, int64_t b, uint64_t thread) {\n"
     "  if (a != b) ft_sim_fault(s, FT_SIM_DIVERGENT, 0, 0, thread, 0);\n"
     "}\n";

@@ -195,6 +195,39 @@ static bool count_wrongly(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
   return true;
 }
 
+// The index of an access to one of several registers; NULL: no such access.
+static ft_kir_id *register_index(mutation *m, ft_kir_stmt *s, int64_t *count) {
+  ft_kir_value *v = let_of(m, s, FT_KIR_LOAD);
+  if (!v && s->kind != FT_KIR_STORE) return NULL;
+  const ft_kir_buffer *b = &m->kir->buffer[v ? v->buffer : s->buffer];
+  *count = b->count;
+  if (b->space != FT_KIR_REGISTER || b->count == 1) return NULL;
+  return v ? &v->operand[0] : &s->index;
+}
+
+// Registers from the other end.
+static bool swap_registers(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                           ft_kir_stmt *s) {
+  (void)block, (void)before;
+  int64_t count;
+  if (!register_index(m, s, &count) || !is_site(m)) return false;
+  ft_kir_id last = ft_kir_number(m->kir, count - 1);  // may move the values
+  ft_kir_id index = *register_index(m, s, &count);
+  index = ft_kir_index(m->kir, FT_KIR_ISUB, last, index);
+  *register_index(m, s, &count) = index;
+  return true;
+}
+
+static bool register_aside(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                           ft_kir_stmt *s) {
+  (void)block, (void)before;
+  int64_t count;
+  if (!register_index(m, s, &count) || !is_site(m)) return false;
+  ft_kir_id index = plus(m->kir, *register_index(m, s, &count), 1);
+  *register_index(m, s, &count) = index;
+  return true;
+}
+
 static const struct {
   const char *name;
   mutator *try;
@@ -214,6 +247,8 @@ static const struct {
     {"a wrong stride", change_stride},
     {"a last block that is any block", finish_always},
     {"a count of blocks off by one", count_wrongly},
+    {"registers swapped", swap_registers},
+    {"a register off by one", register_aside},
 };
 enum { MUTATORS = sizeof mutators / sizeof *mutators };
 
@@ -224,9 +259,10 @@ static const struct {
   const char *drawing;
   uint32_t choice;
 } victims[] = {
-    {"odd chain", 0},          {"mixture", 8},         {"mixture", 6},
-    {"mixture of columns", 0}, {"product", NESTS + 1}, {"heads", NESTS + LOOPS},
-    {"split sum", BY_HAND},
+    {"odd chain", 0},       {"mixture", 8},
+    {"mixture", 6},         {"mixture of columns", 0},
+    {"product", NESTS + 1}, {"heads", NESTS + LOOPS},
+    {"split sum", BY_HAND}, {"held rows", BY_HAND + 1},
 };
 enum { VICTIMS = sizeof victims / sizeof *victims };
 

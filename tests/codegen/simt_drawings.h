@@ -160,6 +160,7 @@ static const struct {
     {"convolution", draw_convolution},
     {"pool", draw_pool},
     {"split sum", draw_split_sum},
+    {"held rows", draw_held_rows},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 

@@ -108,11 +108,70 @@ static inline ft_kir *build_split_sum(ft_arena *arena) {
   return hand_end(&h);
 }
 
+// ---- x minus a weighted sum of its 4 rows: a thread holds 2 columns in registers
+
+enum { HELD = 4, PAIRS = 33 };
+
+static inline void draw_held_rows(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(3, HELD, 2 * PAIRS));
+  uint32_t w = input(s, FT_F32, SHAPE(HELD, 1));
+  output(s,
+         two(s, FT_OP_SUB, x, reduce(s, FT_OP_REDUCE_SUM, two(s, FT_OP_MUL, x, w), 2)));
+}
+
+// Where row |row| of the thread's columns starts.
+static inline ft_kir_id held_place(hand *h, ft_kir_id row) {
+  ft_kir_id all = hand_plus(h, hand_times(h, h->block, HELD), row);
+  return hand_times(h, hand_plus(h, hand_times(h, all, PAIRS), h->thread), 2);
+}
+
+static inline void hold_rows(hand *h, uint32_t in, uint32_t held) {
+  ft_kir_block *outer = h->here;
+  ft_kir_stmt *rows = hand_loop(h, FT_KIR_UNROLL, HELD);
+  ft_kir_id x = ft_kir_load_hinted(h->kir, h->here, in, 2, held_place(h, rows->value), 1,
+                                   FT_KIR_STREAMED);
+  hand_store(h, held, x, rows->value);
+  h->here = outer;
+}
+
+static inline void weigh_rows(hand *h, uint32_t weight, uint32_t held, uint32_t total) {
+  ft_kir_block *outer = h->here;
+  ft_kir_id none = hand_number(h, 0);
+  ft_kir_id zero = ft_kir_element(h->kir, outer, (ft_kir_type){FT_F32, 2}, 0);
+  hand_store(h, total, zero, none);
+  ft_kir_stmt *rows = hand_loop(h, FT_KIR_UNROLL, HELD);
+  ft_kir_id w = hand_load(h, weight, 1, rows->value);
+  ft_kir_id factor[2] = {hand_load(h, held, 2, rows->value),
+                         ft_kir_splat(h->kir, h->here, w, 2)};
+  ft_kir_id x = ft_kir_primitive(h->kir, h->here, FT_OP_MUL, FT_F32, factor, 2);
+  hand_store(h, total, hand_sum(h, hand_load(h, total, 2, none), x), none);
+  h->here = outer;
+}
+
+static inline ft_kir *build_held_rows(ft_arena *arena) {
+  hand h = hand_start(3, PAIRS, arena);
+  ft_kir_type pair = {FT_F32, 2};
+  uint32_t in = ft_kir_global(h.kir, FT_F32, 3 * HELD * 2 * PAIRS, 0, false);
+  uint32_t weight = ft_kir_global(h.kir, FT_F32, HELD, 1, false);
+  uint32_t out = ft_kir_global(h.kir, FT_F32, 3 * HELD * 2 * PAIRS, 2, true);
+  uint32_t held = ft_kir_registers(h.kir, h.here, pair, HELD);
+  uint32_t total = ft_kir_register(h.kir, h.here, pair);
+  hold_rows(&h, in, held);
+  weigh_rows(&h, weight, held, total);
+  ft_kir_stmt *rows = hand_loop(&h, FT_KIR_UNROLL, HELD);
+  ft_kir_id sides[2] = {hand_load(&h, held, 2, rows->value),
+                        hand_load(&h, total, 2, hand_number(&h, 0))};
+  ft_kir_id y = ft_kir_primitive(h.kir, h.here, FT_OP_SUB, FT_F32, sides, 2);
+  hand_store(&h, out, y, held_place(&h, rows->value));
+  return hand_end(&h);
+}
+
 static const struct {
   const char *drawing;
   ft_kir *(*build)(ft_arena *arena);
 } hands[] = {
     {"split sum", build_split_sum},
+    {"held rows", build_held_rows},
 };
 enum { HANDS = sizeof hands / sizeof *hands };
 
