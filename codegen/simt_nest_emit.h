@@ -1,5 +1,6 @@
 // simt_nest_emit - what the files that turn a nest with threads into kernel IR share.
-// Private to codegen/simt_nest*.c.
+// Private to codegen/simt_nest*.c, and to simt_turn.c, for which each side of a tile is a
+// nest without reductions.
 //
 // Code is emitted on demand, as in nest_emit.h: a node is computed in the outermost scope
 // that has its axes open, so what does not change in a loop stands before it.
@@ -76,6 +77,7 @@ void ft_simt_nest_tell(ft_simt_emitter *e);
 ft_kir_id ft_simt_nest_emit(ft_simt_emitter *e, uint32_t node);
 // All inputs that the pass reads.
 void ft_simt_nest_load_all(ft_simt_emitter *e);
+void ft_simt_nest_store(ft_simt_emitter *e, const ft_output *out);
 // The outputs over the kept axes; those over all that the pass has.
 void ft_simt_nest_store_outer(ft_simt_emitter *e);
 void ft_simt_nest_store_inner(ft_simt_emitter *e);

@@ -202,7 +202,7 @@ void ft_simt_nest_load_all(ft_simt_emitter *e) {
 // ---- stores
 // -------------------------------------------------------------------------------
 
-static void store_output(ft_simt_emitter *e, const ft_output *out) {
+void ft_simt_nest_store(ft_simt_emitter *e, const ft_output *out) {
   bool varies = ft_simt_plan_varies(e->plan, out->domain);
   ft_kir_id value = emit_lanes(e, out->node, varies ? e->plan->lanes : 1);
   ft_kir_store(e->kir, ft_simt_nest_here(e), buffer_of(e, &out->access, true), value,
@@ -220,12 +220,12 @@ static bool belongs_here(const ft_simt_emitter *e, uint32_t output) {
 
 void ft_simt_nest_store_outer(ft_simt_emitter *e) {
   for (uint32_t i = 0; i < e->ir->output_count; i++)
-    if (!is_inner(e, i)) store_output(e, &e->ir->output[i]);
+    if (!is_inner(e, i)) ft_simt_nest_store(e, &e->ir->output[i]);
 }
 
 void ft_simt_nest_store_inner(ft_simt_emitter *e) {
   for (uint32_t i = 0; i < e->ir->output_count; i++)
-    if (belongs_here(e, i)) store_output(e, &e->ir->output[i]);
+    if (belongs_here(e, i)) ft_simt_nest_store(e, &e->ir->output[i]);
 }
 
 bool ft_simt_nest_has_outer(const ft_simt_emitter *e) {

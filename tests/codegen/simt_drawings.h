@@ -8,6 +8,7 @@
 #include "graphs.h"
 #include "simming.h"
 #include "simt_hands.h"
+#include "simt_turns.h"
 
 static const ft_simt_choice choices[] = {
     {.threads = 32, .vector = 1, .unroll = 1},
@@ -33,7 +34,8 @@ enum {
   GEMMS = sizeof gemm_choices / sizeof *gemm_choices,
   NESTS = sizeof choices / sizeof *choices,
   LOOPS = sizeof loop_choices / sizeof *loop_choices,
-  CHOICES = NESTS + LOOPS + GEMMS,
+  TURNS = sizeof turn_choices / sizeof *turn_choices,
+  CHOICES = NESTS + LOOPS + GEMMS + TURNS,
   BY_HAND = 1000,  // and from here on: hands[choice - BY_HAND]
 };
 
@@ -161,6 +163,14 @@ static const struct {
     {"pool", draw_pool},
     {"split sum", draw_split_sum},
     {"held rows", draw_held_rows},
+    {"turned sum", draw_turned_sum},
+    {"odd turn", draw_odd_turn},
+    {"kept heads", draw_kept_heads},
+    {"channels last", draw_channels_last},
+    {"channels first", draw_channels_first},
+    {"two layouts", draw_two_layouts},
+    {"two steps", draw_two_steps},
+    {"turned dtypes", draw_turned_dtypes},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
@@ -208,6 +218,16 @@ static inline ft_kir *build_gemm(const bench *b, uint32_t d, uint32_t c) {
   return kir;
 }
 
+static inline ft_kir *build_turn(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_kir *kir;
+  ft_error error;
+  if (!b->ir[d] || ft_simt_turn_refusal(b->ir[d], &turn_choices[c], arena)) return NULL;
+  cr_assert_eq(ft_simt_turn_build(b->ir[d], &turn_choices[c], arena, &kir, &error), FT_OK,
+               "%s, turn %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
 static inline ft_kir *build_nest(const bench *b, uint32_t d, uint32_t c) {
   ft_arena *arena = b->sketch[d].arena;
   ft_kir *kir;
@@ -231,7 +251,8 @@ static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
   if (c >= BY_HAND) return build_hand(b, d, c - BY_HAND);
   if (c < NESTS) return build_nest(b, d, c);
   if (c < NESTS + LOOPS) return build_loop(b, d, c - NESTS);
-  return build_gemm(b, d, c - NESTS - LOOPS);
+  if (c < NESTS + LOOPS + GEMMS) return build_gemm(b, d, c - NESTS - LOOPS);
+  return build_turn(b, d, c - NESTS - LOOPS - GEMMS);
 }
 
 #endif
