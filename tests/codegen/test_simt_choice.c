@@ -1,0 +1,60 @@
+#include "codegen/simt_choice.h"
+
+#include <string.h>
+
+#include "graphs.h"
+
+static ft_workload product(sketch *s) {
+  *s = sketch_open();
+  uint32_t a = input(s, FT_F32, SHAPE(8, 12)), b = input(s, FT_F32, SHAPE(12, 20));
+  output(s, two(s, FT_OP_MATMUL, a, b));
+  return finish(s);
+}
+
+Test(codegen_simt_choice, every_knob_reads_back_what_was_set) {
+  for (int i = 0; i < FT_SIMT_SKELETONS; i++) {
+    ft_simt_any_choice c = {.skeleton = (ft_simt_skeleton)i};
+    uint32_t count = 0;
+    while (ft_simt_knob_name(c.skeleton, count)) count++;
+    cr_assert_gt(count, 0);
+    for (uint32_t k = 0; k < count; k++) ft_simt_knob_set(&c, k, 1);
+    for (uint32_t k = 0; k < count; k++) {
+      cr_assert_eq(ft_simt_knob_get(&c, k), 1);
+      ft_simt_knob_set(&c, k, 0);
+      cr_assert_eq(ft_simt_knob_get(&c, k), 0, "%s", ft_simt_knob_name(c.skeleton, k));
+    }
+  }
+}
+
+Test(codegen_simt_choice, knobs_are_the_members_of_their_struct) {
+  ft_simt_any_choice c = {.skeleton = FT_SIMT_GEMM, .gemm = {64, 32, 16, 4, 2}};
+  ft_arena *arena = ft_arena_create(ft_allocator_system());
+  cr_assert_str_eq(ft_simt_any_text(&c, arena),
+                   "gemm block_m=64 block_n=32 block_k=16 thread_m=4 thread_n=2");
+  c = (ft_simt_any_choice){.skeleton = FT_SIMT_NEST,
+                           .nest = {.threads = 128, .vector = 4, .streams = true}};
+  cr_assert_str_eq(ft_simt_any_text(&c, arena), "nest threads=128 vector=4 streams=1");
+  ft_arena_destroy(arena);
+}
+
+Test(codegen_simt_choice, the_skeleton_answers_for_its_choice) {
+  sketch s;
+  ft_workload w = product(&s);
+  ft_kir *kir;
+  ft_error error;
+  ft_simt_any_choice gemm = {.skeleton = FT_SIMT_GEMM, .gemm = {16, 16, 8, 2, 2}};
+  ft_simt_any_choice loop = {.skeleton = FT_SIMT_LOOP, .loop = {64, 4}};
+  ft_simt_any_choice nest = {.skeleton = FT_SIMT_NEST,
+                             .nest = {.threads = 64, .vector = 1, .unroll = 1}};
+  cr_assert_null(ft_simt_any_refusal(&w, &gemm, s.arena));
+  cr_assert_null(ft_simt_any_refusal(&w, &loop, s.arena));
+  cr_assert_not_null(ft_simt_any_refusal(&w, &nest, s.arena));
+  cr_assert_eq(ft_simt_any_build(&w, &gemm, s.arena, &kir, &error), FT_OK);
+  cr_assert_null(ft_kir_verify(kir));
+  cr_assert_eq(ft_simt_any_build(&w, &loop, s.arena, &kir, &error), FT_OK);
+  cr_assert_null(ft_kir_verify(kir));
+  gemm.gemm.block_m = 7;
+  cr_assert_str_eq(ft_simt_any_refusal(&w, &gemm, s.arena),
+                   "block_m or block_n is not a power of two from 8 to 128");
+  sketch_close(&s);
+}
