@@ -21,6 +21,11 @@ static uint32_t access_bytes(const ft_simt_printer *p, ft_dtype dtype, uint32_t 
   return bytes > size && vector_type(bytes) ? bytes : 0;
 }
 
+uint32_t ft_simt_access_bytes(const ft_simt_printer *p, ft_dtype dtype, uint32_t lanes,
+                              ft_kir_id index, int64_t stride) {
+  return access_bytes(p, dtype, lanes, index, stride);
+}
+
 static void put_place(ft_simt_printer *p, uint32_t buffer, ft_kir_id index,
                       uint32_t lanes, int64_t stride) {
   ft_strbuf_printf(&p->out, "b%u[", buffer);
@@ -37,25 +42,36 @@ static void put_wide(ft_simt_printer *p, const char *type, uint32_t buffer,
   ft_strbuf_add(&p->out, "))[l]");
 }
 
+// The call that loads from |v|'s buffer, and "&"; "": none. Other blocks wrote what lies
+// in the workspace, and L1 does not see that. What is only read (const, __restrict__)
+// goes through the read-only cache without being told to.
+static const char *load_call(const ft_simt_printer *p, const ft_kir_value *v) {
+  const ft_kir_buffer *b = &p->kir->buffer[v->buffer];
+  bool is_constant = b->space == FT_KIR_GLOBAL && !b->is_written;
+  if (b->space == FT_KIR_WORKSPACE) return "__ldcg(&";
+  return is_constant && v->hint == FT_KIR_STREAMED ? "__ldcs(&" : "";
+}
+
 static void put_cuda_load(ft_simt_printer *p, ft_kir_id id) {
   const ft_kir_value *v = ft_simt_value_of(p, id);
   uint32_t lanes = v->type.lanes, size = (uint32_t)ft_dtype_bytes(v->type.dtype);
   uint32_t bytes = access_bytes(p, v->type.dtype, lanes, v->operand[0], v->imm);
+  const char *call = load_call(p, v);
   if (!bytes) {
     ft_simt_open_lanes(p, 0, lanes);
     ft_simt_put_element_name(p, id, "l");
-    ft_strbuf_add(&p->out, " = ");
+    ft_strbuf_printf(&p->out, " = %s", call);
     put_place(p, v->buffer, v->operand[0], lanes, v->imm);
   } else {
     const char *type = vector_type(bytes);
     ft_simt_start_line(p);
     ft_strbuf_add(&p->out, "#pragma unroll\n");
     ft_simt_start_line(p);
-    ft_strbuf_printf(&p->out, "for (int l = 0; l < %u; l++) ((%s *)v%u)[l] = ",
-                     lanes * size / bytes, type, id);
+    ft_strbuf_printf(&p->out, "for (int l = 0; l < %u; l++) ((%s *)v%u)[l] = %s",
+                     lanes * size / bytes, type, id, call);
     put_wide(p, type, v->buffer, v->operand[0], true);
   }
-  ft_strbuf_add(&p->out, ";\n");
+  ft_strbuf_add(&p->out, *call ? ");\n" : ";\n");
 }
 
 // The shadow of a buffer, and how many elements it has.
@@ -63,6 +79,9 @@ static void put_shadow(ft_simt_printer *p, uint32_t buffer) {
   const ft_kir_buffer *b = &p->kir->buffer[buffer];
   if (b->space == FT_KIR_GLOBAL)
     ft_strbuf_printf(&p->out, "s->cell[%u]", b->argument);
+  else if (b->space == FT_KIR_WORKSPACE)  // a cell for each byte: enough for all parts
+    ft_strbuf_printf(&p->out, "s->cell[%u] + %llu", b->argument,
+                     (unsigned long long)b->offset);
   else
     ft_strbuf_printf(&p->out, "b%uc", buffer);
   ft_strbuf_printf(&p->out, ", %u, %lld", buffer, (long long)b->count);
@@ -102,9 +121,23 @@ static void put_sim_load(ft_simt_printer *p, ft_kir_id id) {
   ft_strbuf_add(&p->out, " = 0; }\n");
 }
 
-static void put_register_name(ft_simt_printer *p, uint32_t buffer, const char *lane) {
+// [ft_sim_slot(...)]: which of several; none for a single one.
+static void put_slot(ft_simt_printer *p, uint32_t buffer, ft_kir_id index) {
+  const ft_kir_buffer *b = &p->kir->buffer[buffer];
+  if (b->count == 1) return;
+  ft_strbuf_add(&p->out, "[");
+  if (p->is_sim)
+    ft_strbuf_printf(&p->out, "ft_sim_slot(s, %u, %lld, %s, ", buffer,
+                     (long long)b->count, p->thread);
+  ft_simt_put_index(p, index);
+  ft_strbuf_add(&p->out, p->is_sim ? ")]" : "]");
+}
+
+static void put_register_name(ft_simt_printer *p, uint32_t buffer, ft_kir_id index,
+                              const char *lane) {
   ft_strbuf_printf(&p->out, "b%u", buffer);
   if (p->is_array[buffer]) ft_strbuf_printf(&p->out, "[%s]", p->thread);
+  put_slot(p, buffer, index);
   if (p->kir->buffer[buffer].lanes > 1) ft_strbuf_printf(&p->out, "[%s]", lane);
 }
 
@@ -114,7 +147,7 @@ void ft_simt_put_load(ft_simt_printer *p, ft_kir_id id) {
     ft_simt_open_lanes(p, 0, v->type.lanes);
     ft_simt_put_element_name(p, id, "l");
     ft_strbuf_add(&p->out, " = ");
-    put_register_name(p, v->buffer, "l");
+    put_register_name(p, v->buffer, v->operand[0], "l");
     ft_strbuf_add(&p->out, ";\n");
   } else if (p->is_sim) {
     put_sim_load(p, id);
@@ -158,7 +191,7 @@ void ft_simt_put_store(ft_simt_printer *p, const ft_kir_stmt *s) {
   ft_kir_type type = ft_simt_value_of(p, s->value)->type;
   if (p->kir->buffer[s->buffer].space == FT_KIR_REGISTER) {
     ft_simt_open_lanes(p, 0, type.lanes);
-    put_register_name(p, s->buffer, "l");
+    put_register_name(p, s->buffer, s->index, "l");
     ft_strbuf_add(&p->out, " = ");
     ft_simt_put_element_name(p, s->value, "l");
     ft_strbuf_add(&p->out, ";\n");
@@ -172,8 +205,8 @@ void ft_simt_put_store(ft_simt_printer *p, const ft_kir_stmt *s) {
 // ---- declarations
 // -----------------------------------------------------------------------
 
-static void put_lanes(ft_simt_printer *p, uint32_t lanes) {
-  if (lanes > 1) ft_strbuf_printf(&p->out, "[%u]", lanes);
+static void put_extent(ft_simt_printer *p, int64_t count) {
+  if (count > 1) ft_strbuf_printf(&p->out, "[%lld]", (long long)count);
 }
 
 // |is_spread|: SIM, over the threads.
@@ -185,7 +218,7 @@ void ft_simt_declare_value(ft_simt_printer *p, ft_kir_id id, bool is_spread) {
   ft_strbuf_printf(&p->out, "%s v%u",
                    v->type.lanes ? ft_simt_c_type(v->type.dtype) : "ft_index", id);
   if (is_spread) ft_strbuf_printf(&p->out, "[%u]", p->launch.threads);
-  put_lanes(p, v->type.lanes);
+  put_extent(p, v->type.lanes);
   ft_strbuf_add(&p->out, ";\n");
   p->is_spread[id] = is_spread;
 }
@@ -195,16 +228,21 @@ void ft_simt_declare_register(ft_simt_printer *p, uint32_t buffer, bool is_array
   ft_simt_start_line(p);
   ft_strbuf_printf(&p->out, "%s b%u", ft_simt_c_type(b->dtype), buffer);
   if (is_array) ft_strbuf_printf(&p->out, "[%u]", p->launch.threads);
-  put_lanes(p, b->lanes);
+  put_extent(p, b->count);
+  put_extent(p, b->lanes);
   ft_strbuf_add(&p->out, ";\n");
   p->is_array[buffer] = is_array;
 }
 
+// What was not stored shows: NaN, or a large number.
 void ft_simt_poison_register(ft_simt_printer *p, uint32_t buffer) {
   const ft_kir_buffer *b = &p->kir->buffer[buffer];
-  ft_simt_open_lanes(p, 0, b->lanes);
-  put_register_name(p, buffer, "l");
-  ft_strbuf_printf(&p->out, " = %s;\n", ft_dtype_is_float(b->dtype) ? "NAN" : "77");
+  ft_simt_start_line(p);
+  ft_strbuf_printf(&p->out, "for (int i = 0; i < %lld; i++) ",
+                   (long long)(b->count * b->lanes));
+  ft_strbuf_printf(&p->out, "((%s *)&b%u", ft_simt_c_type(b->dtype), buffer);
+  if (p->is_array[buffer]) ft_strbuf_printf(&p->out, "[%s]", p->thread);
+  ft_strbuf_printf(&p->out, ")[i] = %s;\n", ft_dtype_is_float(b->dtype) ? "NAN" : "77");
 }
 
 void ft_simt_declare_shared(ft_simt_printer *p, uint32_t buffer) {

@@ -2,18 +2,23 @@
 #include "codegen/nvrtc.h"
 #include "simt_drawings.h"
 
-enum { MOST_CASES = 256 };
+enum { MOST_CASES = 1024 };
+
+// All choices, then all kernels that were drawn by hand.
+static uint32_t choice_of(uint32_t i) {
+  return i < CHOICES ? i : BY_HAND + i - CHOICES;
+}
 
 Test(simt, every_schedule_of_every_drawing_is_right_in_sim) {
   bench b;
   simmed c[MOST_CASES] = {{0}};
-  uint32_t count = 0, per_choice[CHOICES] = {0};
+  uint32_t count = 0, per_choice[CHOICES + HANDS] = {0};
   open_bench(&b);
   ft_arena *arena = b.sketch[0].arena;
   for (uint32_t d = 0; d < DRAWINGS; d++)
-    for (uint32_t i = 0; i < CHOICES; i++) {
+    for (uint32_t i = 0; i < CHOICES + HANDS; i++) {
       const char *label;
-      ft_kir *kir = build_one(&b, d, i, &label);
+      ft_kir *kir = build_one(&b, d, choice_of(i), &label);
       if (!kir) continue;
       cr_assert_lt(count, MOST_CASES);
       c[count] = (simmed){.workload = &b.workload[d], .label = label};
@@ -22,7 +27,8 @@ Test(simt, every_schedule_of_every_drawing_is_right_in_sim) {
       per_choice[i]++;
       count++;
     }
-  for (uint32_t i = 0; i < CHOICES; i++) cr_assert_gt(per_choice[i], 0, "choice %u", i);
+  for (uint32_t i = 0; i < CHOICES + HANDS; i++)
+    cr_assert_gt(per_choice[i], 0, "choice %u", i);
   const char *folder = cache_make(arena);
   void *library = simmed_build(c, count, folder, arena);
   for (uint32_t i = 0; i < count; i++) simmed_check(&c[i], library, arena);
@@ -39,11 +45,11 @@ Test(simt, every_schedule_compiles_for_three_architectures) {
     cr_skip_test("%s", error.text);
   open_bench(&b);
   for (uint32_t d = 0; d < DRAWINGS; d++)
-    for (uint32_t i = 0; i < CHOICES; i++) {
+    for (uint32_t i = 0; i < CHOICES + HANDS; i++) {
       const char *label, *text;
       ft_simt_launch launch;
       ft_arena *arena = b.sketch[d].arena;
-      ft_kir *kir = build_one(&b, d, i, &label);
+      ft_kir *kir = build_one(&b, d, choice_of(i), &label);
       if (!kir) continue;
       cr_assert_eq(ft_print_cuda(kir, "ft_kernel", 0, &text, &launch, &error), FT_OK,
                    "%s", error.text);

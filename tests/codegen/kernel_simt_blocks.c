@@ -50,19 +50,12 @@ static facts facts_of_parts(ft_nvrtc *nvrtc, const ft_workload *workload,
   return all;
 }
 
-static bool choose(const bench *b, uint32_t d, uint32_t c, ft_simt_blocks_choice *out) {
-  ft_arena *arena = b->sketch[d].arena;
-  return !ft_simt_blocks_choose(&b->workload[d], blocks_choices[c].threads,
-                                blocks_choices[c].order, arena, out) &&
-         !ft_simt_blocks_refusal(&b->workload[d], out, arena);
-}
-
 // true: the choice fits the drawing.
 static bool check_costs(ft_nvrtc *nvrtc, const bench *b, uint32_t d, uint32_t c,
                         const char *arch) {
   ft_simt_blocks_choice choice;
   ft_arena *arena = b->sketch[d].arena;
-  if (!choose(b, d, c, &choice)) return false;
+  if (!choose_blocks(&b->workload[d], c, arena, &choice)) return false;
   facts most = facts_of_parts(nvrtc, &b->workload[d], &choice, arch, arena);
   facts joined = facts_of(nvrtc, build_blocks(b, d, c), arch, arena);
   cr_assert_leq(joined.registers, most.registers + MOST_MORE_REGISTERS,

@@ -51,8 +51,17 @@ static ft_simt_any_choice draw_loop(ft_rng *rng, uint32_t threads) {
                               .loop = {.threads = threads, .tile = power(rng, 1, 16)}};
 }
 
+static ft_simt_any_choice draw_turn(ft_rng *rng, uint32_t threads) {
+  return (ft_simt_any_choice){FT_SIMT_TURN, .turn = {.threads = threads,
+                                                     .tile_near = power(rng, 8, 64),
+                                                     .tile_far = power(rng, 8, 64),
+                                                     .vector_near = power(rng, 1, 4),
+                                                     .vector_far = power(rng, 1, 4),
+                                                     .swizzles = ft_rng_below(rng, 2)}};
+}
+
 static ft_simt_any_choice (*const drawers[])(ft_rng *rng, uint32_t threads) = {
-    draw_nest, draw_gemm, draw_loop};
+    draw_nest, draw_gemm, draw_loop, draw_turn};
 enum { DRAWERS = sizeof drawers / sizeof *drawers };
 
 static bool draw_part(const ft_workload *w, uint32_t threads, ft_rng *rng,
