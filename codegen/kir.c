@@ -260,6 +260,16 @@ ft_kir_id ft_kir_fold(ft_kir *kir, ft_kir_block *at, ft_op reduction, ft_kir_id 
                             .operand_count = 1});
 }
 
+ft_kir_id ft_kir_lane(ft_kir *kir, ft_kir_block *at, ft_kir_id a, uint16_t lane) {
+  if (kir->value[a].type.lanes == 1) return a;
+  return let(kir, at,
+             (ft_kir_value){.op = FT_KIR_LANE,
+                            .type = {kir->value[a].type.dtype, 1},
+                            .operand = {a},
+                            .operand_count = 1,
+                            .imm = lane});
+}
+
 ft_kir_id ft_kir_load(ft_kir *kir, ft_kir_block *at, uint32_t buffer, uint16_t lanes,
                       ft_kir_id index, int64_t stride) {
   return ft_kir_load_hinted(kir, at, buffer, lanes, index, stride, FT_KIR_CACHED);

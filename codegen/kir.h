@@ -64,6 +64,7 @@ typedef enum ft_kir_op {
   FT_KIR_KEEP,       // lanes below imm of operand 0 replaced by operand 1
   FT_KIR_COMBINE,    // |primitive| (a reduction) of two vectors, lane by lane
   FT_KIR_FOLD,       // |primitive| (a reduction) over the lanes: one lane
+  FT_KIR_LANE,       // lane imm of operand 0: one lane
   FT_KIR_NARROW,     // operand 0 (f32) rounded to the dtype imm (F16, BF16), still f32
   FT_KIR_LOAD,       // buffer[index + lane * imm]; registers: vector |index|
   FT_KIR_SHUFFLE,    // operand 0 of thread (own xor imm)
@@ -200,6 +201,7 @@ ft_kir_id ft_kir_keep(ft_kir *kir, ft_kir_block *at, ft_kir_id a, ft_kir_id othe
 ft_kir_id ft_kir_combine(ft_kir *kir, ft_kir_block *at, ft_op reduction, ft_kir_id a,
                          ft_kir_id b);
 ft_kir_id ft_kir_fold(ft_kir *kir, ft_kir_block *at, ft_op reduction, ft_kir_id a);
+ft_kir_id ft_kir_lane(ft_kir *kir, ft_kir_block *at, ft_kir_id a, uint16_t lane);
 ft_kir_id ft_kir_load(ft_kir *kir, ft_kir_block *at, uint32_t buffer, uint16_t lanes,
                       ft_kir_id index, int64_t stride);
 ft_kir_id ft_kir_load_hinted(ft_kir *kir, ft_kir_block *at, uint32_t buffer,

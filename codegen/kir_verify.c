@@ -115,12 +115,16 @@ static void check_element(verifier *v, ft_kir_id id) {
   for (uint32_t i = 0; i < value->operand_count; i++) {
     check_use(v, value->operand[i]);
     uint32_t lanes = v->kir->value[value->operand[i]].type.lanes;
-    bool changes = value->op == FT_KIR_SPLAT || value->op == FT_KIR_FOLD;
+    bool changes =
+        value->op == FT_KIR_SPLAT || value->op == FT_KIR_FOLD || value->op == FT_KIR_LANE;
     if (!v->wrong && (lanes == 0 || (!changes && lanes != value->type.lanes)))
       FAIL(v, "value %u: operand %u has %u lanes, not %u", id, i, lanes,
            value->type.lanes);
   }
   if (v->wrong) return;
+  if (value->op == FT_KIR_LANE &&
+      value->imm >= v->kir->value[value->operand[0]].type.lanes)
+    FAIL(v, "value %u: no lane %lld", id, (long long)value->imm);
   if (value->op == FT_KIR_PRIMITIVE) check_primitive(v, id);
   if (value->op == FT_KIR_SHUFFLE) check_shuffle(v, value);
 }

@@ -36,7 +36,8 @@ typedef struct ft_loop_emitter {
   int64_t low, high;
   uint16_t across;  // lanes along the terms of an anchor; 0: along the inner dim
   bool ran_across;
-  uint32_t strided;  // vectors loaded one element at a time
+  uint32_t strided;       // vectors loaded one element at a time
+  ft_kir_hint load_hint;  // of what is loaded from memory
   bool is_lost;
   bool wants_rim;
   uint32_t new_cuts;

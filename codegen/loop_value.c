@@ -134,8 +134,9 @@ static ft_kir_id load(ft_loop_emitter *e, uint32_t root, const ft_place *place) 
   uint32_t buffer = ft_loop_input(e, root);
   uint16_t lanes = place->linear.coef && !place->linear.is_lost ? e->lanes : 1;
   e->strided += lanes > 1 && place->linear.coef != 1;
-  return ft_kir_load(e->kir, ft_loop_here(e), buffer, lanes,
-                     ft_loop_index(e, place->linear), place->linear.coef);
+  return ft_kir_load_hinted(e->kir, ft_loop_here(e), buffer, lanes,
+                            ft_loop_index(e, place->linear), place->linear.coef,
+                            e->load_hint);
 }
 
 ft_kir_id ft_loop_spread(ft_loop_emitter *e, ft_kir_id element, uint16_t lanes) {

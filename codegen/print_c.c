@@ -408,6 +408,8 @@ static const char *refusal(const ft_kir *kir, const ft_kir_block *block) {
     if (s->kind == FT_KIR_COPY) return "plain C copies at once";
     if (s->kind == FT_KIR_LET && kir->value[s->value].op == FT_KIR_NARROW)
       return "plain C has no short floats yet";
+    if (s->kind == FT_KIR_LET && kir->value[s->value].op == FT_KIR_LANE)
+      return "plain C takes no lane out of a vector";
     const char *wrong = refusal(kir, &s->body);
     if (!wrong) wrong = refusal(kir, &s->otherwise);
     if (wrong) return wrong;

@@ -188,6 +188,12 @@ static void put_shuffle(ft_simt_printer *p, const ft_kir_value *v, const char *l
   p->thread = thread;
 }
 
+static void put_lane_of(ft_simt_printer *p, const ft_kir_value *v) {
+  char lane[24];
+  snprintf(lane, sizeof lane, "%lld", (long long)v->imm);
+  ft_simt_put_element_name(p, v->operand[0], lane);
+}
+
 // The right-hand side, for one lane, of everything but loads and folds.
 void ft_simt_put_lane(ft_simt_printer *p, const ft_kir_value *v, const char *lane) {
   switch (v->op) {
@@ -205,6 +211,9 @@ void ft_simt_put_lane(ft_simt_printer *p, const ft_kir_value *v, const char *lan
       ft_simt_put_element_name(p, v->operand[1], lane);
       ft_strbuf_add(&p->out, " : ");
       ft_simt_put_element_name(p, v->operand[0], lane);
+      break;
+    case FT_KIR_LANE:
+      put_lane_of(p, v);
       break;
     case FT_KIR_COMBINE:
       put_combination(p, v, lane);

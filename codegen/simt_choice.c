@@ -27,10 +27,16 @@ static const knob nest_knobs[] = {
 _Static_assert(sizeof(ft_simt_buffer) == sizeof(uint32_t), "a knob");
 static const knob gemm_knobs[] = {
     KNOB(gemm, block_m),  KNOB(gemm, block_n),  KNOB(gemm, block_k),
-    KNOB(gemm, thread_m), KNOB(gemm, thread_n), {NULL, 0, false},
+    KNOB(gemm, thread_m), KNOB(gemm, thread_n), KNOB(gemm, stages),
+    KNOB(gemm, splits),   FLAG(gemm, copies),   FLAG(gemm, shares_sums),
+    {NULL, 0, false},
 };
 static const knob loop_knobs[] = {
     KNOB(loop, threads), KNOB(loop, tile), {NULL, 0, false}};
+static const knob skinny_knobs[] = {
+    KNOB(skinny, threads), KNOB(skinny, term_threads), KNOB(skinny, unroll),
+    FLAG(skinny, streams), {NULL, 0, false},
+};
 static const knob turn_knobs[] = {
     KNOB(turn, threads),     KNOB(turn, tile_near),  KNOB(turn, tile_far),
     KNOB(turn, vector_near), KNOB(turn, vector_far), FLAG(turn, swizzles),
@@ -83,6 +89,7 @@ OVER_AXES(turn)
   }
 OVER_WORKLOAD(gemm)
 OVER_WORKLOAD(loop)
+OVER_WORKLOAD(skinny)
 
 static const struct {
   const char *name;
@@ -157,11 +164,11 @@ static const struct {
 } usual[] = {
     {0, {FT_SIMT_NEST, .nest = {.vector = 4, .unroll = 1, .row_threads = 32}}},
     {0, {FT_SIMT_NEST, .nest = {.vector = 1, .unroll = 1, .row_threads = 32}}},
-    {64, {FT_SIMT_GEMM, .gemm = {32, 32, 16, 4, 4}}},
-    {128, {FT_SIMT_GEMM, .gemm = {32, 64, 16, 4, 4}}},
-    {256, {FT_SIMT_GEMM, .gemm = {64, 64, 16, 4, 4}}},
-    {512, {FT_SIMT_GEMM, .gemm = {64, 128, 16, 4, 4}}},
-    {1024, {FT_SIMT_GEMM, .gemm = {128, 128, 16, 4, 4}}},
+    {64, {FT_SIMT_GEMM, .gemm = {32, 32, 16, 4, 4, .stages = 1}}},
+    {128, {FT_SIMT_GEMM, .gemm = {32, 64, 16, 4, 4, .stages = 1}}},
+    {256, {FT_SIMT_GEMM, .gemm = {64, 64, 16, 4, 4, .stages = 1}}},
+    {512, {FT_SIMT_GEMM, .gemm = {64, 128, 16, 4, 4, .stages = 1}}},
+    {1024, {FT_SIMT_GEMM, .gemm = {128, 128, 16, 4, 4, .stages = 1}}},
     {0, {FT_SIMT_NEST, .nest = {.vector = 4, .unroll = 1}}},
     {0, {FT_SIMT_NEST, .nest = {.vector = 1, .unroll = 1}}},
     {0, {FT_SIMT_LOOP, .loop = {.tile = 4}}},

@@ -9,6 +9,7 @@
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
+#include "codegen/simt_skinny.h"
 #include "codegen/simt_turn.h"
 
 typedef enum ft_simt_skeleton {

@@ -1,90 +1,20 @@
+// Decides how a choice works out for a product, and lays out a block.
 #include "codegen/simt_gemm.h"
 
-#include "codegen/expressions.h"
-#include "codegen/loop_emit.h"
+#include <math.h>
 
-enum { MOST_THREAD = 8, WARP = 32, PAD = 1 };
+#include "codegen/simt_gemm_emit.h"
 
-typedef struct gemm {
-  const ft_workload *workload;
-  const ft_simt_gemm_choice *choice;
-  ft_loop_emitter *e;
-  const ft_primitive *p;
-  ft_shape shape;  // of the product; rank >= 2
-  ft_dtype dtype;
-  int64_t m, n, k, batches;
-  uint32_t threads;
-  ft_kir_id thread, row, column;  // of the thread in the tile
-  ft_kir_id first_m, first_n;     // of the block
-  ft_affine batch[FT_MAX_RANK];
-  uint32_t slab[2];  // shared
-  uint32_t total[MOST_THREAD][MOST_THREAD];
-} gemm;
-
-static ft_kir_id number(gemm *g, int64_t n) {
-  return ft_places_number(&g->e->places, n);
-}
-
-static ft_kir_id calculate(gemm *g, ft_kir_op op, ft_kir_id a, ft_kir_id b) {
-  return ft_places_index(&g->e->places, op, a, b);
-}
-
-static ft_kir_id plus(gemm *g, ft_kir_id a, ft_kir_id b) {
-  return calculate(g, FT_KIR_IADD, a, b);
-}
-
-static ft_kir_id times(gemm *g, ft_kir_id a, int64_t n) {
-  return calculate(g, FT_KIR_IMUL, a, number(g, n));
-}
-
-static ft_kir_id named(gemm *g, ft_kir_id index) {
-  return ft_loop_named(g->e, index);
-}
+enum {
+  WARP = 32,
+  VECTOR_BYTES = 16,
+  MOST_HELD = 32,           // elements of a slab that a thread holds
+  MOST_SHARED = 160 << 10,  // bytes: what a block of sm_80 can have
+  ALWAYS_SUMMED = 32,       // terms that no rounding spoils
+};
 
 // ---- what it takes
 // ---------------------------------------------------------------------------
-
-static const ft_primitive *product_of(const ft_group *group) {
-  for (uint32_t i = 0; i < group->primitive_count; i++) {
-    const ft_primitive *p = &group->graph->primitive[group->primitive[i]];
-    if (p->op == FT_OP_MATMUL) return p;
-  }
-  return NULL;
-}
-
-static const char *name_of(const ft_primitive *p) {
-  return ft_op_describe(p->op)->name;
-}
-
-// What depends on the product keeps its shape and is elementwise.
-static const char *behind_refusal(const ft_group *group, const ft_primitive *product,
-                                  ft_arena *arena) {
-  const ft_graph *graph = group->graph;
-  const ft_shape *shape = &graph->value[product->output].shape;
-  bool *depends = FT_NEW_ARRAY(arena, bool, graph->value_count);
-  if (!depends) return "out of memory";
-  depends[product->output] = true;
-  for (uint32_t i = 0; i < group->primitive_count; i++) {
-    const ft_primitive *p = &graph->primitive[group->primitive[i]];
-    bool is_behind = false;
-    for (uint32_t k = 0; k < p->input_count; k++) {
-      const ft_value *v = &graph->value[p->input[k]];
-      if (!depends[v->root]) continue;
-      is_behind = true;
-      if (!ft_shape_equal(&v->shape, shape))
-        return ft_arena_printf(arena, "%s sees the product in another shape", name_of(p));
-    }
-    if (!is_behind || p == product) continue;
-    depends[p->output] = true;
-    if (ft_op_describe(p->op)->class != FT_CLASS_E ||
-        !ft_shape_equal(&graph->value[p->output].shape, shape))
-      return ft_arena_printf(arena, "%s behind the product is not elementwise",
-                             name_of(p));
-  }
-  for (uint32_t o = 0; o < group->output_count; o++)
-    if (!depends[group->output[o]]) return "an output that is not behind the product";
-  return NULL;
-}
 
 static bool is_between(uint32_t n, uint32_t low, uint32_t high) {
   return n >= low && n <= high && !(n & (n - 1));
@@ -94,307 +24,277 @@ static uint32_t threads_of(const ft_simt_gemm_choice *c) {
   return c->block_m / c->thread_m * (c->block_n / c->thread_n);
 }
 
-static const char *choice_refusal(const ft_simt_gemm_choice *c) {
+static uint32_t splits_of(const ft_simt_gemm_choice *c) {
+  return c->splits ? c->splits : 1;
+}
+
+static const char *tile_refusal(const ft_simt_gemm_choice *c) {
   if (!is_between(c->block_m, 8, 128) || !is_between(c->block_n, 8, 128))
     return "block_m or block_n is not a power of two from 8 to 128";
   if (!is_between(c->block_k, 4, 32)) return "block_k is not 4, 8, 16 or 32";
-  if (!is_between(c->thread_m, 1, MOST_THREAD) ||
-      !is_between(c->thread_n, 1, MOST_THREAD))
+  if (!is_between(c->thread_m, 1, FT_GEMM_THREAD) ||
+      !is_between(c->thread_n, 1, FT_GEMM_THREAD))
     return "thread_m or thread_n is not 1, 2, 4 or 8";
   uint32_t threads = threads_of(c);
   if (threads < WARP || threads > 1024)
     return "a block of less than 32 or over 1024 threads";
-  if (c->block_m * c->block_k % threads || c->block_n * c->block_k % threads)
-    return "the threads cannot share the slabs evenly";
   return NULL;
 }
 
-static int64_t batches_of(const ft_shape *shape) {
-  int64_t batches = 1;
-  for (int i = 0; i + 2 < shape->rank; i++) batches *= shape->dim[i];
-  return batches;
+static const char *choice_refusal(const ft_simt_gemm_choice *c) {
+  const char *wrong = tile_refusal(c);
+  if (wrong) return wrong;
+  if (c->stages < 1 || c->stages > 4) return "stages is not 1 to 4";
+  if (c->copies && c->stages == 1) return "copies need 2 stages";
+  if (!c->copies && c->stages > 2) return "registers hold one slab: 2 stages";
+  if (c->splits > 64) return "splits is not 1 to 64";
+  return NULL;
 }
 
 static int64_t tiles(int64_t extent, uint32_t block) {
   return (extent + block - 1) / block;
 }
 
-static int64_t grid_of(const gemm *g) {
-  return g->batches * tiles(g->m, g->choice->block_m) * tiles(g->n, g->choice->block_n);
+// ---- slabs
+// -------------------------------------------------------------------------------------
+
+static uint32_t chunk_of(ft_dtype math, uint32_t thread) {
+  uint32_t most = math == FT_F64 ? 2 : 4;
+  return thread < most ? thread : most;
 }
 
-static gemm plan(const ft_workload *workload, const ft_simt_gemm_choice *choice,
-                 const ft_primitive *p) {
-  const ft_graph *graph = workload->group.graph;
-  const ft_shape *a = &graph->value[p->input[0]].shape;
-  gemm g = {.workload = workload,
-            .choice = choice,
-            .p = p,
-            .shape = graph->value[p->output].shape,
-            .dtype = graph->value[p->output].dtype,
-            .threads = threads_of(choice)};
-  g.m = g.shape.dim[g.shape.rank - 2];
-  g.n = g.shape.dim[g.shape.rank - 1];
-  g.k = a->dim[a->rank - 1];
-  g.batches = batches_of(&g.shape);
-  return g;
+// Neighbouring terms of one operand would be in one bank without the padding.
+static void plan_slab(ft_gemm *g, int which) {
+  const ft_simt_gemm_choice *c = g->choice;
+  ft_gemm_slab *s = &g->slab[which];
+  uint32_t size = (uint32_t)ft_dtype_bytes(g->q.dtype);
+  s->block = which == 0 ? c->block_m : c->block_n;
+  s->extent = which == 0 ? g->q.m : g->q.n;
+  uint32_t along = s->reach.is_along_terms ? c->block_k : s->block;
+  while (s->reach.lanes > along) s->reach.lanes /= 2;
+  uint32_t copied = s->reach.is_along_terms ? 1 : s->reach.lanes;
+  s->is_copied = c->copies && s->reach.is_plain && copied * size >= 4;
+  if (s->is_copied) s->reach.lanes = (uint16_t)copied;
+  s->pitch = s->block + (s->reach.is_along_terms ? VECTOR_BYTES / size : 0);
+  s->pieces = s->block * c->block_k / s->reach.lanes;
+  s->rounds = (s->pieces + g->threads - 1) / g->threads;
+  s->slots = s->is_copied ? c->stages : c->stages > 1 ? 2 : 1;
+}
+
+// Terms that one sum may have, in steps; 0: all.
+static int64_t sum_steps(const ft_gemm *g) {
+  double most = 4 * sqrt((double)g->q.k);
+  if (g->q.dtype != FT_F32) return 0;  // F64 and short floats are compared by less
+  if (most < ALWAYS_SUMMED) most = ALWAYS_SUMMED;
+  int64_t steps = (int64_t)(most / g->choice->block_k);
+  return steps < g->split_steps ? steps : 0;
+}
+
+static ft_status plan(const ft_workload *workload, const ft_simt_gemm_choice *choice,
+                      ft_arena *arena, ft_gemm *g, ft_error *error) {
+  *g = (ft_gemm){
+      .q = ft_simt_product_of(workload), .choice = choice, .threads = threads_of(choice)};
+  g->math = ft_kir_math_dtype(g->q.dtype);
+  g->tile_count = g->q.batches * tiles(g->q.m, choice->block_m);
+  g->tile_count *= tiles(g->q.n, choice->block_n);
+  g->steps = tiles(g->q.k, choice->block_k);
+  g->split_steps = tiles(g->steps, splits_of(choice));
+  g->sum_steps = sum_steps(g);
+  g->chunk[0] = chunk_of(g->math, choice->thread_m);
+  g->chunk[1] = chunk_of(g->math, choice->thread_n);
+  for (int i = 0; i < 2; i++) {
+    FT_TRY(ft_simt_product_reach(&g->q, i, arena, &g->slab[i].reach, error));
+    plan_slab(g, i);
+  }
+  return ft_simt_product_store_lanes(&g->q, (uint16_t)g->chunk[1], arena, &g->store_lanes,
+                                     error);
+}
+
+// ---- refusals
+// ----------------------------------------------------------------------------------
+
+static const char *slab_refusal(const ft_gemm *g, ft_arena *arena) {
+  int64_t bytes = 0;
+  for (int i = 0; i < 2; i++) {
+    const ft_gemm_slab *s = &g->slab[i];
+    bytes += ft_gemm_slab_elements(g, i) * (int64_t)ft_dtype_bytes(g->q.dtype);
+    if (g->choice->stages > 1 && !s->is_copied && s->rounds * s->reach.lanes > MOST_HELD)
+      return ft_arena_printf(arena, "a thread would hold %u elements of operand %d",
+                             s->rounds * s->reach.lanes, i);
+  }
+  if (g->choice->copies && !g->slab[0].is_copied && !g->slab[1].is_copied)
+    return "no operand can be copied";
+  if (g->choice->shares_sums && !g->sum_steps) return "no sums wait";
+  if (g->choice->shares_sums)
+    bytes += ft_gemm_tile_elements(g) * (int64_t)ft_dtype_bytes(g->math);
+  if (bytes > MOST_SHARED)
+    return ft_arena_printf(arena, "%lld bytes of shared memory", (long long)bytes);
+  return NULL;
 }
 
 const char *ft_simt_gemm_refusal(const ft_workload *workload,
                                  const ft_simt_gemm_choice *choice, ft_arena *arena) {
-  const ft_group *group = &workload->group;
+  ft_gemm g;
   const char *wrong = choice_refusal(choice);
-  if (!wrong) wrong = ft_loop_refusal(workload, arena);
+  if (!wrong) wrong = ft_simt_product_refusal(workload, arena);
   if (wrong) return wrong;
-  const ft_primitive *p = product_of(group);
-  if (!p) return "no matrix product";
-  if (!ft_dtype_is_float(group->graph->value[p->output].dtype))
-    return "a product of integers";
-  if (group->graph->value[p->output].shape.rank < 2) return "a product without rows";
-  wrong = behind_refusal(group, p, arena);
-  if (wrong) return wrong;
-  gemm g = plan(workload, choice, p);
-  if (!ft_shape_elements(&g.shape)) return "a product without elements";
-  return grid_of(&g) > INT32_MAX ? "too many blocks" : NULL;
+  if (plan(workload, choice, arena, &g, NULL) != FT_OK) return "out of memory";
+  int64_t splits = splits_of(choice);
+  if (splits > 1 && (splits - 1) * g.split_steps >= g.steps)
+    return ft_arena_printf(arena, "%lld splits of %lld steps", (long long)splits,
+                           (long long)g.steps);
+  if (g.tile_count > INT32_MAX / splits) return "too many blocks";
+  return slab_refusal(&g, arena);
 }
 
-// ---- slabs
+// ---- steps
 // -------------------------------------------------------------------------------------
 
-// Operand |which| at row or column |at| and term |k|.
-static const ft_place *operand_place(gemm *g, int which, ft_kir_id at, ft_kir_id k) {
-  const ft_shape *shape = &g->e->graph->value[g->p->input[which]].shape;
-  int shift = g->shape.rank - shape->rank, rank = shape->rank;
-  ft_affine dim[FT_MAX_RANK];
-  for (int i = 0; i + 2 < rank; i++)
-    dim[i] = shape->dim[i] == 1 ? ft_affine_number(0) : g->batch[i + shift];
-  ft_affine outer = ft_affine_of(&g->e->places, at),
-            term = ft_affine_of(&g->e->places, k);
-  dim[rank - 2] = which == 0 ? outer : term;
-  dim[rank - 1] = which == 0 ? term : outer;
-  return ft_place_make(&g->e->places, shape, dim);
+static void meet(ft_gemm *g) {
+  ft_kir_barrier(g->q.e->kir, ft_loop_here(g->q.e));
 }
 
-// "a < extent", or 0 when it holds for all blocks.
-static ft_kir_id guard(gemm *g, ft_kir_id a, int64_t extent, uint32_t block) {
-  if (extent % block == 0) return 0;
-  return calculate(g, FT_KIR_ILESS, a, number(g, extent));
+static ft_kir_stmt *open_steps(ft_gemm *g) {
+  ft_kir_stmt *loop = ft_kir_for(g->q.e->kir, FT_KIR_SERIAL, ft_gemm_number(g, 0),
+                                 g->step_count, ft_gemm_number(g, 1));
+  ft_loop_enter(g->q.e, &loop->body);
+  return loop;
 }
 
-static ft_kir_id both(gemm *g, ft_kir_id a, ft_kir_id b) {
-  return !a ? b : !b ? a : calculate(g, FT_KIR_IMUL, a, b);
+static void close_branch(ft_gemm *g, ft_kir_stmt *stmt) {
+  ft_loop_leave(g->q.e);
+  ft_kir_append(ft_loop_here(g->q.e), stmt);
 }
 
-static ft_kir_id zero(gemm *g, ft_kir_block *at) {
-  return ft_kir_element(g->e->kir, at, (ft_kir_type){g->dtype, 1}, 0);
+static void walk_one_stage(ft_gemm *g) {
+  ft_kir_stmt *loop = open_steps(g);
+  ft_gemm_fill_slab(g, 0, loop->value);
+  ft_gemm_fill_slab(g, 1, loop->value);
+  meet(g);
+  ft_gemm_multiply_slab(g, loop->value);
+  ft_gemm_set_aside(g, loop->value);
+  meet(g);
+  close_branch(g, loop);
 }
 
-// The element, or 0 where |inside| does not hold.
-static ft_kir_id guarded_value(gemm *g, int which, ft_kir_id at, ft_kir_id k,
-                               ft_kir_id inside) {
-  ft_loop_emitter *e = g->e;
-  ft_kir *kir = e->kir;
-  if (!inside) {
-    const ft_place *place = operand_place(g, which, at, k);
-    return place ? ft_loop_value(e, g->p->input[which], place) : 0;
+typedef void slab_step(ft_gemm *g, int which, ft_kir_id step);
+
+// |what| for the slabs that are copied, or for those that are not, if there is such a
+// step.
+static void ahead(ft_gemm *g, bool is_copied, slab_step *what, ft_kir_id step) {
+  bool any = g->slab[0].is_copied == is_copied || g->slab[1].is_copied == is_copied;
+  if (!any) return;
+  ft_kir_stmt *branch =
+      ft_kir_if(g->q.e->kir, ft_gemm_index(g, FT_KIR_ILESS, step, g->step_count));
+  ft_loop_enter(g->q.e, &branch->body);
+  for (int i = 0; i < 2; i++)
+    if (g->slab[i].is_copied == is_copied) what(g, i, step);
+  close_branch(g, branch);
+}
+
+static bool has_copies(const ft_gemm *g) {
+  return g->slab[0].is_copied || g->slab[1].is_copied;
+}
+
+static void commit(ft_gemm *g) {
+  if (has_copies(g)) ft_kir_commit(g->q.e->kir, ft_loop_here(g->q.e));
+}
+
+// All but the newest copies have arrived, here and, behind the barrier, everywhere.
+static void await(ft_gemm *g) {
+  if (has_copies(g))
+    ft_kir_wait(g->q.e->kir, ft_loop_here(g->q.e), (int32_t)g->choice->stages - 2);
+  meet(g);
+}
+
+// Step t writes the slots of steps t + 1 (through registers) and t + stages - 1 (copies,
+// the slot of step t - 1): neither has a reader between the barriers around step t. Each
+// step has a batch of copies, maybe empty, so that the count of those under way is known.
+static void walk_stages(ft_gemm *g) {
+  int64_t stages = g->choice->stages;
+  for (int64_t i = 0; i + 1 < stages; i++) {
+    ahead(g, true, ft_gemm_copy_slab, ft_gemm_number(g, i));
+    commit(g);
   }
-  uint32_t held = ft_kir_register(kir, ft_loop_here(e), (ft_kir_type){g->dtype, 1});
-  ft_kir_store(kir, ft_loop_here(e), held, zero(g, ft_loop_here(e)), number(g, 0), 1,
-               FT_KIR_CACHED);
-  ft_kir_stmt *branch = ft_kir_if(kir, inside);
-  ft_loop_enter(e, &branch->body);
-  const ft_place *place = operand_place(g, which, at, k);
-  ft_kir_id value = place ? ft_loop_value(e, g->p->input[which], place) : 0;
-  ft_kir_store(kir, ft_loop_here(e), held, value, number(g, 0), 1, FT_KIR_CACHED);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), branch);
-  return ft_kir_load(kir, ft_loop_here(e), held, 1, number(g, 0), 1);
-}
-
-// Where element (|outer|, |term|) of a slab lies. The first operand's rows are padded, so
-// that threads that read a column of it use different banks.
-static ft_kir_id slab_index(gemm *g, int which, ft_kir_id outer, ft_kir_id term) {
-  if (which == 0) return plus(g, times(g, outer, g->choice->block_k + PAD), term);
-  return plus(g, times(g, term, g->choice->block_n), outer);
-}
-
-static void fill_slab(gemm *g, int which, ft_kir_id first_k) {
-  const ft_simt_gemm_choice *c = g->choice;
-  uint32_t block = which == 0 ? c->block_m : c->block_n;
-  int64_t extent = which == 0 ? g->m : g->n;
-  ft_kir_id first = which == 0 ? g->first_m : g->first_n;
-  for (uint32_t q = 0; q < block * c->block_k / g->threads; q++) {
-    ft_kir_id at = plus(g, g->thread, number(g, (int64_t)q * g->threads));
-    // Neighbouring threads along the operand's rows.
-    uint32_t inner = which == 0 ? c->block_k : block;
-    ft_kir_id high = named(g, calculate(g, FT_KIR_IDIV, at, number(g, inner)));
-    ft_kir_id low = named(g, calculate(g, FT_KIR_IMOD, at, number(g, inner)));
-    ft_kir_id outer = which == 0 ? high : low, term = which == 0 ? low : high;
-    ft_kir_id row = named(g, plus(g, first, outer)), k = named(g, plus(g, first_k, term));
-    ft_kir_id inside =
-        both(g, guard(g, row, extent, block), guard(g, k, g->k, c->block_k));
-    ft_kir_id value = guarded_value(g, which, row, k, inside);
-    ft_kir_store(g->e->kir, ft_loop_here(g->e), g->slab[which], value,
-                 slab_index(g, which, outer, term), 1, FT_KIR_CACHED);
-  }
-}
-
-// ---- products
-// ------------------------------------------------------------------------------------
-
-// Row i of the thread in the tile, or column.
-static ft_kir_id spread(gemm *g, int which, uint32_t i) {
-  const ft_simt_gemm_choice *c = g->choice;
-  uint32_t across = which == 0 ? c->block_m / c->thread_m : c->block_n / c->thread_n;
-  return plus(g, which == 0 ? g->row : g->column, number(g, (int64_t)i * across));
-}
-
-static ft_kir_id slab_element(gemm *g, int which, uint32_t i, ft_kir_id term) {
-  return ft_kir_load(g->e->kir, ft_loop_here(g->e), g->slab[which], 1,
-                     slab_index(g, which, spread(g, which, i), term), 1);
-}
-
-static void add_products(gemm *g, ft_kir_id term) {
-  ft_kir *kir = g->e->kir;
-  ft_kir_block *here = ft_loop_here(g->e);
-  ft_kir_id a[MOST_THREAD], b[MOST_THREAD];
-  for (uint32_t i = 0; i < g->choice->thread_m; i++) a[i] = slab_element(g, 0, i, term);
-  for (uint32_t j = 0; j < g->choice->thread_n; j++) b[j] = slab_element(g, 1, j, term);
-  for (uint32_t i = 0; i < g->choice->thread_m; i++)
-    for (uint32_t j = 0; j < g->choice->thread_n; j++) {
-      ft_kir_id factors[2] = {a[i], b[j]};
-      ft_kir_id product = ft_kir_primitive(kir, here, FT_OP_MUL, g->dtype, factors, 2);
-      ft_kir_id total = ft_kir_load(kir, here, g->total[i][j], 1, number(g, 0), 1);
-      ft_kir_id sum = ft_kir_combine(kir, here, FT_OP_REDUCE_SUM, total, product);
-      ft_kir_store(kir, here, g->total[i][j], sum, number(g, 0), 1, FT_KIR_CACHED);
-    }
-}
-
-static void multiply_slabs(gemm *g) {
-  ft_kir_stmt *loop = ft_kir_for(g->e->kir, FT_KIR_UNROLL, number(g, 0),
-                                 number(g, g->choice->block_k), number(g, 1));
-  ft_loop_enter(g->e, &loop->body);
-  add_products(g, loop->value);
-  ft_loop_leave(g->e);
-  ft_kir_append(ft_loop_here(g->e), loop);
-}
-
-static void walk_terms(gemm *g) {
-  ft_loop_emitter *e = g->e;
-  ft_kir_stmt *loop = ft_kir_for(e->kir, FT_KIR_SERIAL, number(g, 0), number(g, g->k),
-                                 number(g, g->choice->block_k));
-  ft_loop_enter(e, &loop->body);
-  fill_slab(g, 0, loop->value);
-  fill_slab(g, 1, loop->value);
-  ft_kir_barrier(e->kir, ft_loop_here(e));
-  multiply_slabs(g);
-  ft_kir_barrier(e->kir, ft_loop_here(e));
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), loop);
+  ahead(g, false, ft_gemm_take_slab, ft_gemm_number(g, 0));
+  ahead(g, false, ft_gemm_put_slab, ft_gemm_number(g, 0));
+  await(g);
+  ft_kir_stmt *loop = open_steps(g);
+  ft_kir_id next = ft_gemm_named(g, ft_gemm_plus(g, loop->value, ft_gemm_number(g, 1)));
+  ft_kir_id far = ft_gemm_plus(g, loop->value, ft_gemm_number(g, stages - 1));
+  ahead(g, true, ft_gemm_copy_slab, ft_gemm_named(g, far));
+  commit(g);
+  ahead(g, false, ft_gemm_take_slab, next);
+  ft_gemm_multiply_slab(g, loop->value);
+  ft_gemm_set_aside(g, loop->value);
+  ahead(g, false, ft_gemm_put_slab, next);
+  await(g);
+  close_branch(g, loop);
 }
 
 // ---- the block
 // --------------------------------------------------------------------------------------
 
-static void open_totals(gemm *g) {
-  ft_kir *kir = g->e->kir;
-  ft_kir_block *here = ft_loop_here(g->e);
-  ft_kir_id none = zero(g, here);
-  for (uint32_t i = 0; i < g->choice->thread_m; i++)
-    for (uint32_t j = 0; j < g->choice->thread_n; j++) {
-      g->total[i][j] = ft_kir_register(kir, here, (ft_kir_type){g->dtype, 1});
-      ft_kir_store(kir, here, g->total[i][j], none, number(g, 0), 1, FT_KIR_CACHED);
-    }
+static void enter_split(ft_gemm *g, ft_kir_id block) {
+  uint32_t splits = splits_of(g->choice);
+  g->tile =
+      ft_gemm_named(g, ft_gemm_index(g, FT_KIR_IDIV, block, ft_gemm_number(g, splits)));
+  g->split = ft_gemm_index(g, FT_KIR_IMOD, block, ft_gemm_number(g, splits));
+  g->first_step = ft_gemm_named(g, ft_gemm_times(g, g->split, g->split_steps));
+  ft_kir_id rest =
+      ft_gemm_index(g, FT_KIR_ISUB, ft_gemm_number(g, g->steps), g->first_step);
+  g->step_count = ft_gemm_named(
+      g, ft_gemm_index(g, FT_KIR_IMIN, rest, ft_gemm_number(g, g->split_steps)));
 }
 
-static void store_element(gemm *g, const ft_loop_section *section, uint32_t i, uint32_t j,
-                          ft_kir_id m, ft_kir_id n) {
-  ft_loop_emitter *e = g->e;
-  ft_affine dim[FT_MAX_RANK];
-  for (int k = 0; k + 2 < g->shape.rank; k++) dim[k] = g->batch[k];
-  dim[g->shape.rank - 2] = ft_affine_of(&e->places, m);
-  dim[g->shape.rank - 1] = ft_affine_of(&e->places, n);
-  const ft_place *place = ft_place_make(&e->places, &g->shape, dim);
-  if (!place) return;
-  ft_kir_id total =
-      ft_kir_load(e->kir, ft_loop_here(e), g->total[i][j], 1, number(g, 0), 1);
-  ft_loop_remember(e, g->p->output, place, total);
-  ft_loop_store(e, section, &place, 1);
+static void enter_block(ft_gemm *g, ft_kir_id block) {
+  int64_t across = tiles(g->q.n, g->choice->block_n),
+          down = tiles(g->q.m, g->choice->block_m);
+  enter_split(g, block);
+  ft_kir_id column = ft_gemm_index(g, FT_KIR_IMOD, g->tile, ft_gemm_number(g, across));
+  ft_kir_id rest = ft_gemm_index(g, FT_KIR_IDIV, g->tile, ft_gemm_number(g, across));
+  ft_kir_id row = ft_gemm_index(g, FT_KIR_IMOD, rest, ft_gemm_number(g, down));
+  ft_kir_id batch = ft_gemm_index(g, FT_KIR_IDIV, rest, ft_gemm_number(g, down));
+  g->first[1] = ft_gemm_named(g, ft_gemm_times(g, column, g->choice->block_n));
+  g->first[0] = ft_gemm_named(g, ft_gemm_times(g, row, g->choice->block_m));
+  ft_simt_product_enter_batch(&g->q, batch);
 }
 
-static void store_tile(gemm *g) {
-  ft_loop_emitter *e = g->e;
-  const ft_simt_gemm_choice *c = g->choice;
-  ft_loop_section section = {.elements = ft_shape_elements(&g->shape),
-                             .domain = g->shape};
-  for (uint32_t i = 0; i < c->thread_m; i++)
-    for (uint32_t j = 0; j < c->thread_n; j++) {
-      ft_kir_id m = named(g, plus(g, g->first_m, spread(g, 0, i)));
-      ft_kir_id n = named(g, plus(g, g->first_n, spread(g, 1, j)));
-      ft_kir_id inside =
-          both(g, guard(g, m, g->m, c->block_m), guard(g, n, g->n, c->block_n));
-      ft_kir_stmt *branch = ft_kir_if(e->kir, inside ? inside : number(g, 1));
-      ft_loop_enter(e, &branch->body);
-      store_element(g, &section, i, j, m, n);
-      ft_loop_leave(e);
-      ft_kir_append(ft_loop_here(e), branch);
-    }
-}
-
-// The batch, row and column that the block begins at.
-static void decode_block(gemm *g, ft_kir_id block) {
-  int64_t across = tiles(g->n, g->choice->block_n),
-          down = tiles(g->m, g->choice->block_m);
-  ft_kir_id column = calculate(g, FT_KIR_IMOD, block, number(g, across));
-  ft_kir_id rest = calculate(g, FT_KIR_IDIV, block, number(g, across));
-  ft_kir_id row = calculate(g, FT_KIR_IMOD, rest, number(g, down));
-  ft_kir_id batch = calculate(g, FT_KIR_IDIV, rest, number(g, down));
-  g->first_n = named(g, times(g, column, g->choice->block_n));
-  g->first_m = named(g, times(g, row, g->choice->block_m));
-  int64_t inner = 1;
-  for (int i = g->shape.rank - 3; i >= 0; i--) {
-    ft_kir_id index = calculate(g, FT_KIR_IDIV, batch, number(g, inner));
-    if (i > 0) index = calculate(g, FT_KIR_IMOD, index, number(g, g->shape.dim[i]));
-    g->batch[i] = g->shape.dim[i] == 1 ? ft_affine_number(0)
-                                       : ft_affine_of(&g->e->places, named(g, index));
-    inner *= g->shape.dim[i];
-  }
-}
-
-static void put_thread(gemm *g, ft_kir_id block) {
-  const ft_simt_gemm_choice *c = g->choice;
-  ft_kir_id across = number(g, c->block_n / c->thread_n);
-  g->row = named(g, calculate(g, FT_KIR_IDIV, g->thread, across));
-  g->column = named(g, calculate(g, FT_KIR_IMOD, g->thread, across));
-  decode_block(g, block);
-  open_totals(g);
-  walk_terms(g);
-  store_tile(g);
+static void put_thread(ft_gemm *g, ft_kir_id block) {
+  ft_kir_id across = ft_gemm_number(g, g->choice->block_n / g->choice->thread_n);
+  g->place[0] = ft_gemm_named(g, ft_gemm_index(g, FT_KIR_IDIV, g->thread, across));
+  g->place[1] = ft_gemm_named(g, ft_gemm_index(g, FT_KIR_IMOD, g->thread, across));
+  enter_block(g, block);
+  for (int i = 0; i < 2; i++) ft_gemm_open_slab(g, i);
+  ft_gemm_open_totals(g);
+  if (g->choice->stages == 1)
+    walk_one_stage(g);
+  else
+    walk_stages(g);
+  ft_gemm_finish_sums(g);
+  if (splits_of(g->choice) > 1)
+    ft_gemm_store_split(g);
+  else
+    ft_gemm_store_tile(g);
 }
 
 ft_status ft_simt_gemm_build(const ft_workload *workload,
                              const ft_simt_gemm_choice *choice, ft_arena *arena,
                              ft_kir **out, ft_error *error) {
-  gemm g = plan(workload, choice, product_of(&workload->group));
-  FT_TRY(ft_loop_open(workload, arena, &g.e, error));
-  ft_loop_emitter *e = g.e;
-  e->lanes = 1;
-  e->inner = number(&g, 0);
-  e->high = 1;
-  ft_kir_stmt *grid = ft_kir_for(e->kir, FT_KIR_GRID, number(&g, 0),
-                                 number(&g, grid_of(&g)), number(&g, 1));
-  ft_kir_stmt *threads = ft_kir_for(e->kir, FT_KIR_THREAD, number(&g, 0),
-                                    number(&g, g.threads), number(&g, 1));
+  ft_gemm g;
+  FT_TRY(plan(workload, choice, arena, &g, error));
+  FT_TRY(ft_loop_open(workload, arena, &g.q.e, error));
+  ft_loop_emitter *e = g.q.e;
+  ft_kir_stmt *grid = ft_kir_for(e->kir, FT_KIR_GRID, ft_gemm_number(&g, 0),
+                                 ft_gemm_number(&g, g.tile_count * splits_of(choice)),
+                                 ft_gemm_number(&g, 1));
+  ft_kir_stmt *threads = ft_kir_for(e->kir, FT_KIR_THREAD, ft_gemm_number(&g, 0),
+                                    ft_gemm_number(&g, g.threads), ft_gemm_number(&g, 1));
   g.thread = threads->value;
   ft_loop_enter(e, &grid->body);
   ft_loop_enter(e, &threads->body);
-  g.slab[0] = ft_kir_shared(e->kir, ft_loop_here(e), g.dtype,
-                            (int64_t)choice->block_m * (choice->block_k + PAD));
-  g.slab[1] = ft_kir_shared(e->kir, ft_loop_here(e), g.dtype,
-                            (int64_t)choice->block_n * choice->block_k);
   put_thread(&g, grid->value);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), threads);
+  close_branch(&g, threads);
   ft_loop_leave(e);
   ft_kir_append(&e->kir->body, grid);
   FT_OOM_IF(e->kir->failed, error);

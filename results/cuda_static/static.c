@@ -184,18 +184,28 @@ static void put_nests(uint32_t kind, const ft_workload *w) {
 }
 
 static void put_gemms(uint32_t kind, const ft_workload *w) {
-  static const ft_simt_gemm_choice choices[] = {
-      {64, 64, 8, 4, 4},  {64, 64, 16, 4, 4},   {128, 64, 8, 8, 4},
-      {128, 128, 8, 8, 8}, {128, 128, 16, 8, 8}, {32, 32, 32, 2, 2}};
-  for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-    const ft_simt_gemm_choice *c = &choices[i];
+  static const struct {
+    ft_simt_gemm_choice c;
+    const char *how;
+  } sets[] = {
+      {{64, 64, 8, 4, 4, .stages = 1}, ""},    {{64, 64, 16, 4, 4, .stages = 1}, ""},
+      {{128, 64, 8, 8, 4, .stages = 1}, ""},   {{128, 128, 8, 8, 8, .stages = 1}, ""},
+      {{128, 128, 16, 8, 8, .stages = 1}, ""}, {{32, 32, 32, 2, 2, .stages = 1}, ""},
+      {{64, 64, 16, 4, 4, .stages = 2}, " stages=2"},
+      {{128, 64, 16, 8, 4, .stages = 2}, " stages=2"},
+      {{128, 128, 8, 8, 8, .stages = 2}, " stages=2"},
+      {{128, 64, 16, 8, 4, .stages = 2, .shares_sums = true}, " stages=2 shares_sums=1"},
+      {{128, 128, 8, 8, 8, .stages = 1, .shares_sums = true}, " shares_sums=1"},
+      {{128, 128, 8, 8, 8, .stages = 2, .shares_sums = true}, " stages=2 shares_sums=1"}};
+  for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+    const ft_simt_gemm_choice *c = &sets[i].c;
     ft_kir *kir;
     if (ft_simt_gemm_refusal(w, c, arena)) continue;
     must(ft_simt_gemm_build(w, c, arena, &kir, &error));
     uint32_t threads = c->block_m / c->thread_m * (c->block_n / c->thread_n);
     put(groups[kind].name, "gemm",
-        ft_arena_printf(arena, "block=%ux%ux%u thread=%ux%u", c->block_m, c->block_n,
-                        c->block_k, c->thread_m, c->thread_n),
+        ft_arena_printf(arena, "block=%ux%ux%u thread=%ux%u%s", c->block_m, c->block_n,
+                        c->block_k, c->thread_m, c->thread_n, sets[i].how),
         kir, (int64_t)4 * (c->block_m + c->block_n) * c->block_k / threads);
   }
 }

@@ -37,9 +37,14 @@ static ft_simt_any_choice draw_nest(ft_rng *rng, uint32_t threads) {
 
 // Of |threads|: what is left for the other side of the tile.
 static ft_simt_any_choice draw_gemm(ft_rng *rng, uint32_t threads) {
-  ft_simt_any_choice c = {FT_SIMT_GEMM, .gemm = {.block_k = power(rng, 4, 32),
-                                                 .thread_m = power(rng, 1, 4),
-                                                 .thread_n = power(rng, 1, 4)}};
+  ft_simt_any_choice c = {FT_SIMT_GEMM,
+                          .gemm = {.block_k = power(rng, 4, 32),
+                                   .thread_m = power(rng, 1, 4),
+                                   .thread_n = power(rng, 1, 4),
+                                   .stages = 1 + (uint32_t)ft_rng_below(rng, 3),
+                                   .copies = ft_rng_below(rng, 2)}};
+  if (ft_rng_below(rng, 3) == 0) c.gemm.splits = 2 + (uint32_t)ft_rng_below(rng, 3);
+
   uint32_t down = power(rng, 2, threads / 2);
   c.gemm.block_m = down * c.gemm.thread_m;
   c.gemm.block_n = threads / down * c.gemm.thread_n;
@@ -60,8 +65,15 @@ static ft_simt_any_choice draw_turn(ft_rng *rng, uint32_t threads) {
                                                      .swizzles = ft_rng_below(rng, 2)}};
 }
 
+static ft_simt_any_choice draw_skinny(ft_rng *rng, uint32_t threads) {
+  return (ft_simt_any_choice){FT_SIMT_SKINNY,
+                              .skinny = {.threads = threads,
+                                         .term_threads = power(rng, 1, threads),
+                                         .unroll = power(rng, 1, 4)}};
+}
+
 static ft_simt_any_choice (*const drawers[])(ft_rng *rng, uint32_t threads) = {
-    draw_nest, draw_gemm, draw_loop, draw_turn};
+    draw_nest, draw_gemm, draw_loop, draw_turn, draw_skinny};
 enum { DRAWERS = sizeof drawers / sizeof *drawers };
 
 static bool draw_part(const ft_workload *w, uint32_t threads, ft_rng *rng,

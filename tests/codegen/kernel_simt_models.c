@@ -59,7 +59,7 @@ static ft_kir *nest_of(const ft_workload *w, ft_arena *arena) {
 }
 
 static ft_kir *gemm_of(const ft_workload *w, ft_arena *arena) {
-  ft_simt_gemm_choice c = {64, 64, 16, 4, 4};
+  ft_simt_gemm_choice c = {64, 64, 16, 4, 4, .stages = 2};
   ft_error error;
   ft_kir *kir = NULL;
   if (ft_simt_gemm_refusal(w, &c, arena)) return NULL;

@@ -325,6 +325,7 @@ static const struct {
     {"heads, choice 14: a guard dropped, 2"},
     // Turns in which a body has no block left: its items are past the end, too.
     {"strangers, blocks 1: a guard dropped, 1"},
+    {"strangers, blocks 1: a range of blocks too long, 1"},
 };
 
 static bool is_harmless(const char *label) {

@@ -4,6 +4,7 @@
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
+#include "codegen/simt_skinny.h"
 #include "simming.h"
 #include "tests/support/random/random_group.h"
 #include "tests/support/random/trial.h"
@@ -52,12 +53,31 @@ static bool draw_gemm(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn 
                            .block_n = power(rng, 8, 128),
                            .block_k = power(rng, 4, 32),
                            .thread_m = power(rng, 1, 8),
-                           .thread_n = power(rng, 1, 8)};
+                           .thread_n = power(rng, 1, 8),
+                           .stages = 1 + (uint32_t)ft_rng_below(rng, 2),
+                           .splits = 1 + (uint32_t)ft_rng_below(rng, 3),
+                           .shares_sums = ft_rng_below(rng, 4) == 0};
   if (ft_simt_gemm_refusal(w, &c, arena)) return false;
   cr_assert_eq(ft_simt_gemm_build(w, &c, arena, &out->kir, &error), FT_OK, "%s",
                error.text);
-  out->skeleton = ft_arena_printf(arena, "gemm %ux%ux%u thread %ux%u", c.block_m,
-                                  c.block_n, c.block_k, c.thread_m, c.thread_n);
+  out->skeleton =
+      ft_arena_printf(arena, "gemm %ux%ux%u thread %ux%u stages=%u splits=%u%s",
+                      c.block_m, c.block_n, c.block_k, c.thread_m, c.thread_n, c.stages,
+                      c.splits, c.shares_sums ? " shares sums" : "");
+  return true;
+}
+
+static bool draw_skinny(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
+  ft_error error;
+  ft_simt_skinny_choice c = {.threads = power(rng, 32, 512),
+                             .term_threads = power(rng, 1, 256),
+                             .unroll = power(rng, 1, 4),
+                             .streams = ft_rng_below(rng, 2)};
+  if (ft_simt_skinny_refusal(w, &c, arena)) return false;
+  cr_assert_eq(ft_simt_skinny_build(w, &c, arena, &out->kir, &error), FT_OK, "%s",
+               error.text);
+  out->skeleton = ft_arena_printf(arena, "skinny threads=%u term_threads=%u unroll=%u",
+                                  c.threads, c.term_threads, c.unroll);
   return true;
 }
 
@@ -74,7 +94,7 @@ static bool draw_loop(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn 
 
 typedef bool draw_function(const ft_workload *w, ft_rng *rng, ft_arena *arena,
                            drawn *out);
-static draw_function *const drawers[] = {draw_nest, draw_gemm, draw_loop};
+static draw_function *const drawers[] = {draw_nest, draw_gemm, draw_skinny, draw_loop};
 enum { DRAWERS = sizeof drawers / sizeof *drawers };
 
 // Some skeleton and knobs that take the group; false: none of those tried.
@@ -154,8 +174,10 @@ static void run_quarter(uint32_t quarter) {
     cache_remove(folder, arena);
     ft_arena_destroy(arena);
   }
-  fprintf(stderr, "%u kernels (%u nests, %u products, %u loops), %u groups untaken\n",
-          n.kernels, n.by_drawer[0], n.by_drawer[1], n.by_drawer[2], n.untaken);
+  fprintf(stderr,
+          "%u kernels (%u nests, %u products, %u skinny, %u loops), %u groups untaken\n",
+          n.kernels, n.by_drawer[0], n.by_drawer[1], n.by_drawer[2], n.by_drawer[3],
+          n.untaken);
   cr_assert_gt(n.kernels, 4 * n.untaken);
 }
 

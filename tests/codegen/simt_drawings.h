@@ -3,12 +3,12 @@
 #define FT_TESTS_CODEGEN_SIMT_DRAWINGS_H
 
 #include "codegen/simt_blocks.h"
-#include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
 #include "graphs.h"
 #include "simming.h"
 #include "simt_hands.h"
+#include "simt_products.h"
 #include "simt_turns.h"
 
 static const ft_simt_choice choices[] = {
@@ -26,11 +26,6 @@ static const ft_simt_choice choices[] = {
 };
 static const ft_simt_loop_choice loop_choices[] = {
     {.threads = 32, .tile = 1}, {.threads = 128, .tile = 4}, {.threads = 256, .tile = 8}};
-static const ft_simt_gemm_choice gemm_choices[] = {
-    {.block_m = 16, .block_n = 16, .block_k = 8, .thread_m = 2, .thread_n = 2},
-    {.block_m = 64, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 4},
-    {.block_m = 8, .block_n = 32, .block_k = 32, .thread_m = 1, .thread_n = 4},
-    {.block_m = 128, .block_n = 64, .block_k = 8, .thread_m = 8, .thread_n = 8}};
 // For what falls apart: each part as it is usually done in blocks of that size.
 static const struct {
   uint32_t threads;
@@ -43,11 +38,10 @@ static const struct {
                       {128, FT_KIR_CONCAT, 3}};
 enum {
   BLOCKS_CHOICES = sizeof blocks_choices / sizeof *blocks_choices,
-  GEMMS = sizeof gemm_choices / sizeof *gemm_choices,
   NESTS = sizeof choices / sizeof *choices,
   LOOPS = sizeof loop_choices / sizeof *loop_choices,
   TURNS = sizeof turn_choices / sizeof *turn_choices,
-  FIRST_BLOCKS = NESTS + LOOPS + GEMMS + TURNS,
+  FIRST_BLOCKS = NESTS + LOOPS + GEMMS + SKINNIES + TURNS,
   CHOICES = FIRST_BLOCKS + BLOCKS_CHOICES,
   BY_HAND = 1000,  // and from here on: hands[choice - BY_HAND]
 };
@@ -115,22 +109,6 @@ static void draw_mixture(sketch *s) {
 }
 static void draw_mixture_columns(sketch *s) {
   output(s, mixture(s, input(s, FT_F32, SHAPE(37, 40)), 0));
-}
-static void draw_product(sketch *s) {
-  uint32_t a = input(s, FT_F32, SHAPE(3, 12, 33)), b = input(s, FT_F32, SHAPE(33, 20));
-  uint32_t y = two(s, FT_OP_MATMUL, a, b);
-  output(s, one(s, FT_OP_RELU, two(s, FT_OP_ADD, y, input(s, FT_F32, SHAPE(20)))));
-}
-static void draw_even_product(sketch *s) {
-  uint32_t a = input(s, FT_F32, SHAPE(64, 32)), b = input(s, FT_F32, SHAPE(64, 32));
-  uint32_t y = two(s, FT_OP_MATMUL, one(s, FT_OP_NEG, a), transpose(s, b));
-  output(s, y);
-  output(s, one(s, FT_OP_ERF, y));
-}
-static void draw_heads(sketch *s) {
-  uint32_t q = input(s, FT_F32, SHAPE(2, 3, 20, 16)),
-           k = input(s, FT_F32, SHAPE(3, 16, 21));
-  output(s, two(s, FT_OP_MUL, two(s, FT_OP_MATMUL, q, k), scalar(s, FT_F32, 0.125)));
 }
 static void draw_convolution(sketch *s) {
   uint32_t in[2] = {input(s, FT_F32, SHAPE(2, 6, 19, 23)),
@@ -205,6 +183,14 @@ static const struct {
     {"double", draw_double},
     {"product", draw_product},
     {"even product", draw_even_product},
+    {"long product", draw_long_product},
+    {"turned product", draw_turned_product},
+    {"outer products", draw_outer_products},
+    {"double product", draw_double_product},
+    {"few rows", draw_few_rows},
+    {"one row", draw_one_row},
+    {"few columns", draw_few_columns},
+    {"turned columns", draw_turned_columns},
     {"heads", draw_heads},
     {"mixture", draw_mixture},
     {"mixture of columns", draw_mixture_columns},
@@ -283,6 +269,17 @@ static inline ft_kir *build_turn(const bench *b, uint32_t d, uint32_t c) {
   return kir;
 }
 
+static inline ft_kir *build_skinny(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_kir *kir;
+  ft_error error;
+  if (ft_simt_skinny_refusal(&b->workload[d], &skinny_choices[c], arena)) return NULL;
+  cr_assert_eq(
+      ft_simt_skinny_build(&b->workload[d], &skinny_choices[c], arena, &kir, &error),
+      FT_OK, "%s, skinny %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
 static inline ft_kir *build_nest(const bench *b, uint32_t d, uint32_t c) {
   ft_arena *arena = b->sketch[d].arena;
   ft_kir *kir;
@@ -333,7 +330,9 @@ static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
   if (c < NESTS) return build_nest(b, d, c);
   if (c < NESTS + LOOPS) return build_loop(b, d, c - NESTS);
   if (c < NESTS + LOOPS + GEMMS) return build_gemm(b, d, c - NESTS - LOOPS);
-  if (c < FIRST_BLOCKS) return build_turn(b, d, c - NESTS - LOOPS - GEMMS);
+  if (c < NESTS + LOOPS + GEMMS + SKINNIES)
+    return build_skinny(b, d, c - NESTS - LOOPS - GEMMS);
+  if (c < FIRST_BLOCKS) return build_turn(b, d, c - NESTS - LOOPS - GEMMS - SKINNIES);
   *label = ft_arena_printf(b->sketch[d].arena, "%s, blocks %u", drawings[d].name,
                            c - FIRST_BLOCKS);
   return build_blocks(b, d, c - FIRST_BLOCKS);
