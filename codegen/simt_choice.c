@@ -19,45 +19,65 @@ typedef struct knob {
   { #name, offsetof(ft_simt_any_choice, skeleton.name), true }
 
 static const knob nest_knobs[] = {
-    KNOB(nest, threads), KNOB(nest, vector),  KNOB(nest, unroll), KNOB(nest, row_threads),
-    KNOB(nest, blocks),  FLAG(nest, streams), {NULL, 0, false},
+    KNOB(nest, threads),        KNOB(nest, vector), KNOB(nest, unroll),
+    KNOB(nest, row_threads),    KNOB(nest, blocks), FLAG(nest, streams),
+    KNOB(nest, column_threads), KNOB(nest, splits), KNOB(nest, buffer),
+    FLAG(nest, loads_once),     {NULL, 0, false},
 };
+_Static_assert(sizeof(ft_simt_buffer) == sizeof(uint32_t), "a knob");
 static const knob gemm_knobs[] = {
     KNOB(gemm, block_m),  KNOB(gemm, block_n),  KNOB(gemm, block_k),
-    KNOB(gemm, thread_m), KNOB(gemm, thread_n), {NULL, 0, false},
+    KNOB(gemm, thread_m), KNOB(gemm, thread_n), KNOB(gemm, stages),
+    KNOB(gemm, splits),   FLAG(gemm, copies),   FLAG(gemm, shares_sums),
+    {NULL, 0, false},
 };
 static const knob loop_knobs[] = {
     KNOB(loop, threads), KNOB(loop, tile), {NULL, 0, false}};
+static const knob skinny_knobs[] = {
+    KNOB(skinny, threads), KNOB(skinny, term_threads), KNOB(skinny, unroll),
+    FLAG(skinny, streams), {NULL, 0, false},
+};
+static const knob turn_knobs[] = {
+    KNOB(turn, threads),     KNOB(turn, tile_near),  KNOB(turn, tile_far),
+    KNOB(turn, vector_near), KNOB(turn, vector_far), FLAG(turn, swizzles),
+    FLAG(turn, streams),     {NULL, 0, false},
+};
 
 // ---- skeletons
 // ----------------------------------------------------------------------------
 
-static const char *no_axes(const ft_group_ir *ir, const char *reason) {
-  if (!ir) return reason ? reason : "out of memory";
-  return ir->refusal;
+// The group's axes; *out_reason when it has none.
+static ft_status axes_of(const ft_workload *workload, ft_arena *arena, ft_group_ir **out,
+                         const char **out_reason, ft_error *error) {
+  *out_reason = NULL;
+  FT_TRY(ft_group_ir_make(workload, arena, out, out_reason, error));
+  if (*out) *out_reason = (*out)->refusal;
+  return FT_OK;
 }
 
-static const char *nest_refusal(const ft_workload *workload,
-                                const ft_simt_any_choice *choice, ft_arena *arena) {
-  ft_group_ir *ir = NULL;
-  const char *reason = NULL;
-  if (ft_group_ir_make(workload, arena, &ir, &reason, NULL) != FT_OK)
-    return "out of memory";
-  reason = no_axes(ir, reason);
-  return reason ? reason : ft_simt_nest_refusal(ir, &choice->nest, arena);
-}
+// What takes axes.
+#define OVER_AXES(name)                                                                  \
+  static const char *name##_refusal(const ft_workload *workload,                         \
+                                    const ft_simt_any_choice *choice, ft_arena *arena) { \
+    ft_group_ir *ir;                                                                     \
+    const char *reason;                                                                  \
+    if (axes_of(workload, arena, &ir, &reason, NULL) != FT_OK) return "out of memory";   \
+    return reason ? reason : ft_simt_##name##_refusal(ir, &choice->name, arena);         \
+  }                                                                                      \
+  static ft_status name##_build(const ft_workload *workload,                             \
+                                const ft_simt_any_choice *choice, ft_arena *arena,       \
+                                ft_kir **out, ft_error *error) {                         \
+    ft_group_ir *ir;                                                                     \
+    const char *reason;                                                                  \
+    FT_TRY(axes_of(workload, arena, &ir, &reason, error));                               \
+    if (reason) FT_FAIL(error, FT_INVALID_ARGUMENT, "no " #name ": %s", reason);         \
+    return ft_simt_##name##_build(ir, &choice->name, arena, out, error);                 \
+  }
+OVER_AXES(nest)
+OVER_AXES(turn)
 
-static ft_status nest_build(const ft_workload *workload, const ft_simt_any_choice *choice,
-                            ft_arena *arena, ft_kir **out, ft_error *error) {
-  ft_group_ir *ir;
-  const char *reason;
-  FT_TRY(ft_group_ir_make(workload, arena, &ir, &reason, error));
-  if (!ir) FT_FAIL(error, FT_INVALID_ARGUMENT, "no nest: %s", reason);
-  return ft_simt_nest_build(ir, &choice->nest, arena, out, error);
-}
-
-// The others take the workload as it is.
-#define FORWARD(name)                                                                    \
+// What takes the workload as it is.
+#define OVER_WORKLOAD(name)                                                              \
   static const char *name##_refusal(const ft_workload *workload,                         \
                                     const ft_simt_any_choice *choice, ft_arena *arena) { \
     return ft_simt_##name##_refusal(workload, &choice->name, arena);                     \
@@ -67,8 +87,9 @@ static ft_status nest_build(const ft_workload *workload, const ft_simt_any_choic
                                 ft_kir **out, ft_error *error) {                         \
     return ft_simt_##name##_build(workload, &choice->name, arena, out, error);           \
   }
-FORWARD(gemm)
-FORWARD(loop)
+OVER_WORKLOAD(gemm)
+OVER_WORKLOAD(loop)
+OVER_WORKLOAD(skinny)
 
 static const struct {
   const char *name;
@@ -131,4 +152,43 @@ const char *ft_simt_any_text(const ft_simt_any_choice *choice, ft_arena *arena) 
     if (value) ft_strbuf_printf(&text, " %s=%u", name, value);
   }
   return text.failed ? NULL : text.text;
+}
+
+// ---- usual choices
+// -----------------------------------------------------------------------
+
+// What is in front fits less, and is better where it does. |threads| 0: of any size.
+static const struct {
+  uint32_t threads;
+  ft_simt_any_choice choice;
+} usual[] = {
+    {0, {FT_SIMT_NEST, .nest = {.vector = 4, .unroll = 1, .row_threads = 32}}},
+    {0, {FT_SIMT_NEST, .nest = {.vector = 1, .unroll = 1, .row_threads = 32}}},
+    {64, {FT_SIMT_GEMM, .gemm = {32, 32, 16, 4, 4, .stages = 1}}},
+    {128, {FT_SIMT_GEMM, .gemm = {32, 64, 16, 4, 4, .stages = 1}}},
+    {256, {FT_SIMT_GEMM, .gemm = {64, 64, 16, 4, 4, .stages = 1}}},
+    {512, {FT_SIMT_GEMM, .gemm = {64, 128, 16, 4, 4, .stages = 1}}},
+    {1024, {FT_SIMT_GEMM, .gemm = {128, 128, 16, 4, 4, .stages = 1}}},
+    {0, {FT_SIMT_NEST, .nest = {.vector = 4, .unroll = 1}}},
+    {0, {FT_SIMT_NEST, .nest = {.vector = 1, .unroll = 1}}},
+    {0, {FT_SIMT_LOOP, .loop = {.tile = 4}}},
+};
+
+static void set_threads(ft_simt_any_choice *choice, uint32_t threads) {
+  const char *name;
+  for (uint32_t i = 0; (name = ft_simt_knob_name(choice->skeleton, i)); i++)
+    if (!strcmp(name, "threads")) ft_simt_knob_set(choice, i, threads);
+}
+
+const char *ft_simt_any_choose(const ft_workload *workload, uint32_t threads,
+                               ft_arena *arena, ft_simt_any_choice *out) {
+  const char *wrong = "no skeleton";
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+    if (usual[i].threads && usual[i].threads != threads) continue;
+    *out = usual[i].choice;
+    set_threads(out, threads);
+    wrong = ft_simt_any_refusal(workload, out, arena);
+    if (!wrong) return NULL;
+  }
+  return wrong;
 }

@@ -9,6 +9,8 @@
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
+#include "codegen/simt_skinny.h"
+#include "codegen/simt_turn.h"
 
 typedef enum ft_simt_skeleton {
 #define FT_SIMT_SKELETON(NAME, name, choice) FT_SIMT_##NAME,
@@ -35,6 +37,11 @@ const char *ft_simt_any_refusal(const ft_workload *workload,
 FT_MUST_CHECK ft_status ft_simt_any_build(const ft_workload *workload,
                                           const ft_simt_any_choice *choice,
                                           ft_arena *arena, ft_kir **out, ft_error *error);
+
+// A usual choice for blocks of |threads|: the first that is not refused of rows,
+// products, items, loops. NULL and the choice, or why there is none.
+const char *ft_simt_any_choose(const ft_workload *workload, uint32_t threads,
+                               ft_arena *arena, ft_simt_any_choice *out);
 
 // "nest", "gemm": static.
 const char *ft_simt_skeleton_name(ft_simt_skeleton skeleton);

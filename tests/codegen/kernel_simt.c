@@ -2,7 +2,7 @@
 #include "codegen/nvrtc.h"
 #include "simt_drawings.h"
 
-enum { MOST_CASES = 512 };
+enum { MOST_CASES = 1024 };
 
 // All choices, then all kernels that were drawn by hand.
 static uint32_t choice_of(uint32_t i) {

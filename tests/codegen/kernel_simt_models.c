@@ -4,6 +4,7 @@
 #include <dirent.h>
 
 #include "codegen/nvrtc.h"
+#include "codegen/simt_blocks.h"
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
@@ -13,6 +14,8 @@
 
 enum {
   RUNS = 24,  // of primitives, for each model
+  PAIRS = 12,
+  MOST_TRIES = 2000,
   LONGEST_RUN = 8,
   BATCH = 24,
   BLOCKS = 4,    // that SIM runs of a kernel
@@ -26,6 +29,7 @@ typedef struct tally {
   ft_rng rng;
   ft_nvrtc *nvrtc;  // NULL: none here
   uint32_t kernels, refused, elements;
+  uint32_t joined;  // kernels of several bodies
   ft_hash seen[MOST_HASHES];
   uint32_t seen_count;
   uint32_t arch;
@@ -72,9 +76,25 @@ static ft_kir *loop_of(const ft_workload *w, ft_arena *arena) {
   return kir;
 }
 
+// For groups that fall apart; turns where they can be taken.
+static ft_kir *blocks_of(const ft_workload *w, ft_arena *arena) {
+  static const ft_kir_order orders[] = {FT_KIR_INTERLEAVE, FT_KIR_CONCAT};
+  ft_simt_blocks_choice c;
+  ft_error error;
+  ft_kir *kir = NULL;
+  for (int i = 0; i < 2 && !kir; i++)
+    if (!ft_simt_blocks_choose(w, 128, orders[i], arena, &c) &&
+        !ft_simt_blocks_refusal(w, &c, arena))
+      cr_assert_eq(ft_simt_blocks_build(w, &c, arena, &kir, &error), FT_OK, "%s",
+                   error.text);
+  return kir;
+}
+
 // The skeleton made for it, else the one that takes everything; NULL: none does.
-static ft_kir *kernel_of(const ft_workload *w, ft_arena *arena) {
-  ft_kir *kir = nest_of(w, arena);
+static ft_kir *kernel_of(tally *t, const ft_workload *w, ft_arena *arena) {
+  ft_kir *kir = blocks_of(w, arena);
+  t->joined += kir != NULL;
+  if (!kir) kir = nest_of(w, arena);
   if (!kir) kir = gemm_of(w, arena);
   return kir ? kir : loop_of(w, arena);
 }
@@ -250,7 +270,7 @@ static bool take(tally *t, const ft_graph *graph, uint32_t first, uint32_t count
                error.text);
   cr_assert_eq(ft_workload_make(&group, arena, w, &error), FT_OK, "%s", error.text);
   if (!is_new(t, &w->hash)) return false;
-  ft_kir *kir = kernel_of(w, arena);
+  ft_kir *kir = kernel_of(t, w, arena);
   if (!kir) {
     t->refused++;
     return false;
@@ -281,6 +301,35 @@ static void check_operators(tally *t, const ft_graph *graph, const char *model,
   check_batch(t, c, count, arena);
 }
 
+// No primitive of the second operator reads what the first computes.
+static bool is_apart(const ft_graph *graph, const ft_operator *a, const ft_operator *b) {
+  for (uint32_t i = b->first; i < b->first + b->count; i++)
+    for (uint32_t k = 0; k < graph->primitive[i].input_count; k++) {
+      uint32_t producer = graph->value[graph->primitive[i].input[k]].producer;
+      if (producer != FT_NONE && producer >= a->first && producer < a->first + a->count)
+        return false;
+    }
+  return true;
+}
+
+// Neighbours that do not need each other, PAIRS of them spread over the model.
+static void check_pairs(tally *t, const ft_graph *graph, const char *model,
+                        ft_arena *arena) {
+  simmed c[PAIRS];
+  uint32_t count = 0, tries = graph->operator_count;
+  for (uint32_t i = 0; i < tries && i < MOST_TRIES && count < PAIRS; i++) {
+    uint32_t at = (uint32_t)((uint64_t)i * 7919 % tries);
+    const ft_operator *a = &graph->operator_[at];
+    const ft_operator *b = at + 1 < tries ? a + 1 : NULL;
+    if (!b || !a->count || !b->count || a->count + b->count > LONGEST_RUN) continue;
+    if (b->first != a->first + a->count) continue;
+    if (!is_apart(graph, a, b)) continue;
+    count +=
+        take(t, graph, a->first, a->count + b->count, model, count, arena, &c[count]);
+  }
+  check_batch(t, c, count, arena);
+}
+
 static void check_runs(tally *t, const ft_graph *graph, const char *model,
                        ft_arena *arena) {
   simmed c[RUNS];
@@ -304,6 +353,7 @@ static void check_model(tally *t, const char *path, const char *name) {
   uint32_t before = t->kernels;
   if (ft_import_onnx(path, &options, arena, &graph, &report, &error) == FT_OK) {
     check_operators(t, graph, name, arena);
+    check_pairs(t, graph, name, arena);
     check_runs(t, graph, name, arena);
     fprintf(stderr, "%s: %u kernels\n", name, t->kernels - before);
   } else {
@@ -342,8 +392,10 @@ Test(simt, groups_of_real_models_compile_and_agree, .timeout = 3600) {
   check_folder(t, FT_SOURCE_DIR "/examples");
   if (t->is_whole && !test_data_path("onnx/models", shared, 1024))
     check_folder(t, shared);
-  fprintf(stderr, "%u kernels, %u groups refused, %u elements compared\n", t->kernels,
-          t->refused, t->elements);
+  fprintf(stderr,
+          "%u kernels (%u of several bodies), %u groups refused, %u elements compared\n",
+          t->kernels, t->joined, t->refused, t->elements);
+  cr_assert_gt(t->joined, 10);
   cr_assert_gt(t->kernels, 100);
   cr_assert_gt(t->kernels, 4 * t->refused);
   ft_nvrtc_close(t->nvrtc);

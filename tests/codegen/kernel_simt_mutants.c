@@ -175,6 +175,46 @@ static bool change_stride(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
   return false;
 }
 
+// Which block runs what: a branch on the block's index.
+static bool move_range(mutation *m, const ft_kir_stmt *s, int64_t by) {
+  int64_t end;
+  if (s->kind != FT_KIR_IF) return false;
+  ft_kir_value *v = &m->kir->value[s->value];
+  if (v->op != FT_KIR_ILESS || v->level != FT_KIR_PER_BLOCK ||
+      !ft_kir_is_number(m->kir, v->operand[1], &end) || !is_site(m))
+    return false;
+  ft_kir_id moved = ft_kir_number(m->kir, end + by);  // may move the values
+  m->kir->value[s->value].operand[1] = moved;
+  return true;
+}
+
+static bool lengthen_range(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                           ft_kir_stmt *s) {
+  (void)block, (void)before;
+  return move_range(m, s, 1);
+}
+
+static bool shorten_range(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                          ft_kir_stmt *s) {
+  (void)block, (void)before;
+  return move_range(m, s, -1);
+}
+
+// What turns the block's index into that of one body, off by one.
+static bool shift_block(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                        ft_kir_stmt *s) {
+  (void)block, (void)before;
+  int64_t first;
+  if (s->kind != FT_KIR_LET) return false;
+  ft_kir_value *v = &m->kir->value[s->value];
+  if (v->op != FT_KIR_ISUB || v->level != FT_KIR_PER_BLOCK ||
+      !ft_kir_is_number(m->kir, v->operand[1], &first) || !is_site(m))
+    return false;
+  ft_kir_id unshifted = ft_kir_number(m->kir, 0);
+  m->kir->value[s->value].operand[1] = unshifted;
+  return true;
+}
+
 // Every block finishes: what others store is not there yet, or is stored twice.
 static bool finish_always(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
                           ft_kir_stmt *s) {
@@ -245,6 +285,9 @@ static const struct {
     {"a wrong combination", combine_wrongly},
     {"operands swapped", swap_operands},
     {"a wrong stride", change_stride},
+    {"a range of blocks too long", lengthen_range},
+    {"a range of blocks too short", shorten_range},
+    {"a body's blocks not shifted", shift_block},
     {"a last block that is any block", finish_always},
     {"a count of blocks off by one", count_wrongly},
     {"registers swapped", swap_registers},
@@ -259,10 +302,18 @@ static const struct {
   const char *drawing;
   uint32_t choice;
 } victims[] = {
-    {"odd chain", 0},       {"mixture", 8},
-    {"mixture", 6},         {"mixture of columns", 0},
-    {"product", NESTS + 1}, {"heads", NESTS + LOOPS},
-    {"split sum", BY_HAND}, {"held rows", BY_HAND + 1},
+    {"odd chain", 0},
+    {"mixture", 8},
+    {"mixture", 6},
+    {"mixture of columns", 0},
+    {"product", NESTS + 1},
+    {"heads", NESTS + LOOPS},
+    {"split sum", BY_HAND},
+    {"held rows", BY_HAND + 1},
+    {"strangers", FIRST_BLOCKS},
+    {"strangers", FIRST_BLOCKS + 1},
+    {"shared input", FIRST_BLOCKS},
+    {"two sums", FIRST_BLOCKS + 4},
 };
 enum { VICTIMS = sizeof victims / sizeof *victims };
 
@@ -272,6 +323,9 @@ static const struct {
 } harmless[] = {
     // Columns past the end: it reads the next row, and what comes of it is not stored.
     {"heads, choice 14: a guard dropped, 2"},
+    // Turns in which a body has no block left: its items are past the end, too.
+    {"strangers, blocks 1: a guard dropped, 1"},
+    {"strangers, blocks 1: a range of blocks too long, 1"},
 };
 
 static bool is_harmless(const char *label) {

@@ -2,12 +2,14 @@
 #ifndef FT_TESTS_CODEGEN_SIMT_DRAWINGS_H
 #define FT_TESTS_CODEGEN_SIMT_DRAWINGS_H
 
+#include "codegen/simt_blocks.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
 #include "graphs.h"
 #include "simming.h"
 #include "simt_hands.h"
 #include "simt_products.h"
+#include "simt_turns.h"
 
 static const ft_simt_choice choices[] = {
     {.threads = 32, .vector = 1, .unroll = 1},
@@ -24,10 +26,23 @@ static const ft_simt_choice choices[] = {
 };
 static const ft_simt_loop_choice loop_choices[] = {
     {.threads = 32, .tile = 1}, {.threads = 128, .tile = 4}, {.threads = 256, .tile = 8}};
+// For what falls apart: each part as it is usually done in blocks of that size.
+static const struct {
+  uint32_t threads;
+  ft_kir_order order;
+  uint32_t splits;  // of rows, where they have any
+} blocks_choices[] = {{64, FT_KIR_CONCAT, 0},
+                      {64, FT_KIR_INTERLEAVE, 0},
+                      {256, FT_KIR_CONCAT, 0},
+                      {32, FT_KIR_INTERLEAVE, 0},
+                      {128, FT_KIR_CONCAT, 3}};
 enum {
+  BLOCKS_CHOICES = sizeof blocks_choices / sizeof *blocks_choices,
   NESTS = sizeof choices / sizeof *choices,
   LOOPS = sizeof loop_choices / sizeof *loop_choices,
-  CHOICES = NESTS + LOOPS + GEMMS + SKINNIES,
+  TURNS = sizeof turn_choices / sizeof *turn_choices,
+  FIRST_BLOCKS = NESTS + LOOPS + GEMMS + SKINNIES + TURNS,
+  CHOICES = FIRST_BLOCKS + BLOCKS_CHOICES,
   BY_HAND = 1000,  // and from here on: hands[choice - BY_HAND]
 };
 
@@ -115,6 +130,42 @@ static void draw_pool(sketch *s) {
   output(s, apply(s, FT_OP_WINDOW_MAX, 1, &x, &attr));
 }
 
+// ---- parts that do not need each other
+
+static void draw_strangers(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(21, 33)), y = input(s, FT_F32, SHAPE(83, 40));
+  output(s, two(s, FT_OP_MUL, one(s, FT_OP_TANH, x), x));
+  output(s, two(s, FT_OP_SUB, y, reduce(s, FT_OP_REDUCE_SUM, y, 2)));
+}
+static void draw_two_products(sketch *s) {
+  output(s, two(s, FT_OP_MATMUL, input(s, FT_F32, SHAPE(45, 24)),
+                input(s, FT_F32, SHAPE(24, 70))));
+  uint32_t y = two(s, FT_OP_MATMUL, input(s, FT_F32, SHAPE(66, 19)),
+                   input(s, FT_F32, SHAPE(19, 40)));
+  output(s, one(s, FT_OP_RELU, y));
+}
+static void draw_three_kinds(sketch *s) {
+  draw_product(s);
+  draw_softmax(s);
+  draw_pool(s);
+}
+static void draw_shared_input(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(40, 52));
+  output(s, two(s, FT_OP_SUB, one(s, FT_OP_EXP, x), x));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, x, 2));
+  output(s, two(s, FT_OP_DIV, transpose(s, x), input(s, FT_F32, SHAPE(52, 40))));
+}
+static void draw_two_sums(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(5, 700)), y = input(s, FT_F32, SHAPE(9, 520));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, one(s, FT_OP_ABS, x), 2));
+  output(s, reduce(s, FT_OP_REDUCE_MAX, y, 2));
+  output(s, one(s, FT_OP_RELU, input(s, FT_F32, SHAPE(11, 23))));
+}
+static void draw_partly_empty(sketch *s) {
+  output(s, one(s, FT_OP_EXP, input(s, FT_F32, SHAPE(0, 8))));
+  draw_odd_chain(s);
+}
+
 static const struct {
   const char *name;
   sketcher *draw;
@@ -145,9 +196,23 @@ static const struct {
     {"mixture of columns", draw_mixture_columns},
     {"convolution", draw_convolution},
     {"pool", draw_pool},
+    {"strangers", draw_strangers},
+    {"two products", draw_two_products},
+    {"three kinds", draw_three_kinds},
+    {"shared input", draw_shared_input},
+    {"two sums", draw_two_sums},
+    {"partly empty", draw_partly_empty},
     {"split sum", draw_split_sum},
     {"held rows", draw_held_rows},
     {"staged sum", draw_staged_sum},
+    {"turned sum", draw_turned_sum},
+    {"odd turn", draw_odd_turn},
+    {"kept heads", draw_kept_heads},
+    {"channels last", draw_channels_last},
+    {"channels first", draw_channels_first},
+    {"two layouts", draw_two_layouts},
+    {"two steps", draw_two_steps},
+    {"turned dtypes", draw_turned_dtypes},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
@@ -195,6 +260,16 @@ static inline ft_kir *build_gemm(const bench *b, uint32_t d, uint32_t c) {
   return kir;
 }
 
+static inline ft_kir *build_turn(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_kir *kir;
+  ft_error error;
+  if (!b->ir[d] || ft_simt_turn_refusal(b->ir[d], &turn_choices[c], arena)) return NULL;
+  cr_assert_eq(ft_simt_turn_build(b->ir[d], &turn_choices[c], arena, &kir, &error), FT_OK,
+               "%s, turn %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
 static inline ft_kir *build_skinny(const bench *b, uint32_t d, uint32_t c) {
   ft_arena *arena = b->sketch[d].arena;
   ft_kir *kir;
@@ -217,6 +292,32 @@ static inline ft_kir *build_nest(const bench *b, uint32_t d, uint32_t c) {
   return kir;
 }
 
+// Knobs of each part; false: no usual choice.
+static inline bool choose_blocks(const ft_workload *w, uint32_t c, ft_arena *arena,
+                                 ft_simt_blocks_choice *out) {
+  if (ft_simt_blocks_choose(w, blocks_choices[c].threads, blocks_choices[c].order, arena,
+                            out))
+    return false;
+  for (uint32_t i = 0; i < out->count && blocks_choices[c].splits; i++) {
+    ft_simt_blocks_choice split = *out;
+    if (out->part[i].skeleton != FT_SIMT_NEST) continue;
+    split.part[i].nest.splits = blocks_choices[c].splits;
+    if (!ft_simt_blocks_refusal(w, &split, arena)) *out = split;
+  }
+  return !ft_simt_blocks_refusal(w, out, arena);
+}
+
+static inline ft_kir *build_blocks(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_simt_blocks_choice choice;
+  ft_kir *kir;
+  ft_error error;
+  if (!choose_blocks(&b->workload[d], c, arena, &choice)) return NULL;
+  cr_assert_eq(ft_simt_blocks_build(&b->workload[d], &choice, arena, &kir, &error), FT_OK,
+               "%s, blocks %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
 static inline ft_kir *build_hand(const bench *b, uint32_t d, uint32_t c) {
   if (c >= HANDS || strcmp(hands[c].drawing, drawings[d].name)) return NULL;
   return hands[c].build(b->sketch[d].arena);
@@ -230,7 +331,12 @@ static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
   if (c < NESTS) return build_nest(b, d, c);
   if (c < NESTS + LOOPS) return build_loop(b, d, c - NESTS);
   if (c < NESTS + LOOPS + GEMMS) return build_gemm(b, d, c - NESTS - LOOPS);
-  return build_skinny(b, d, c - NESTS - LOOPS - GEMMS);
+  if (c < NESTS + LOOPS + GEMMS + SKINNIES)
+    return build_skinny(b, d, c - NESTS - LOOPS - GEMMS);
+  if (c < FIRST_BLOCKS) return build_turn(b, d, c - NESTS - LOOPS - GEMMS - SKINNIES);
+  *label = ft_arena_printf(b->sketch[d].arena, "%s, blocks %u", drawings[d].name,
+                           c - FIRST_BLOCKS);
+  return build_blocks(b, d, c - FIRST_BLOCKS);
 }
 
 #endif

@@ -27,10 +27,12 @@ Test(codegen_simt_choice, every_knob_reads_back_what_was_set) {
 }
 
 Test(codegen_simt_choice, knobs_are_the_members_of_their_struct) {
-  ft_simt_any_choice c = {.skeleton = FT_SIMT_GEMM, .gemm = {64, 32, 16, 4, 2}};
+  ft_simt_any_choice c = {.skeleton = FT_SIMT_GEMM,
+                          .gemm = {64, 32, 16, 4, 2, .stages = 2}};
   ft_arena *arena = ft_arena_create(ft_allocator_system());
-  cr_assert_str_eq(ft_simt_any_text(&c, arena),
-                   "gemm block_m=64 block_n=32 block_k=16 thread_m=4 thread_n=2");
+  cr_assert_str_eq(
+      ft_simt_any_text(&c, arena),
+      "gemm block_m=64 block_n=32 block_k=16 thread_m=4 thread_n=2 stages=2");
   c = (ft_simt_any_choice){.skeleton = FT_SIMT_NEST,
                            .nest = {.threads = 128, .vector = 4, .streams = true}};
   cr_assert_str_eq(ft_simt_any_text(&c, arena), "nest threads=128 vector=4 streams=1");
@@ -42,7 +44,8 @@ Test(codegen_simt_choice, the_skeleton_answers_for_its_choice) {
   ft_workload w = product(&s);
   ft_kir *kir;
   ft_error error;
-  ft_simt_any_choice gemm = {.skeleton = FT_SIMT_GEMM, .gemm = {16, 16, 8, 2, 2}};
+  ft_simt_any_choice gemm = {.skeleton = FT_SIMT_GEMM,
+                             .gemm = {16, 16, 8, 2, 2, .stages = 1}};
   ft_simt_any_choice loop = {.skeleton = FT_SIMT_LOOP, .loop = {64, 4}};
   ft_simt_any_choice nest = {.skeleton = FT_SIMT_NEST,
                              .nest = {.threads = 64, .vector = 1, .unroll = 1}};
