@@ -22,16 +22,25 @@ static double match(const ft_group_ir *ir, ft_arena *arena, const char **reason)
   return -1;
 }
 
+static void offer(const ft_group_ir *ir, ft_schedules *out, uint32_t threads,
+                  uint32_t vector, uint32_t column_threads, uint32_t splits) {
+  ft_simt_any_choice choice = {FT_SIMT_NEST, .nest = {.threads = threads,
+                                                      .vector = vector,
+                                                      .unroll = 1,
+                                                      .column_threads = column_threads,
+                                                      .splits = splits}};
+  ft_simt_offer(ir, &choice, out);
+}
+
+// First with threads that share a column, which fills the chip where columns are few.
 static void space(const ft_group_ir *ir, const ft_target *target, ft_schedules *out) {
-  static const uint32_t vectors[] = {1, 2, 4}, threads[] = {128, 64, 32, 256};
+  static const uint32_t vectors[] = {1, 4, 2}, threads[] = {256, 128, 32},
+                        sharing[] = {8, 4, 16, 0};
   (void)target;
-  for (int v = 0; v < 3; v++)
-    for (int t = 0; t < 4; t++) {
-      ft_simt_any_choice choice = {
-          FT_SIMT_NEST,
-          .nest = {.threads = threads[t], .vector = vectors[v], .unroll = 1}};
-      ft_simt_offer(ir, &choice, out);
-    }
+  for (int c = 0; c < 4; c++)
+    for (int v = 0; v < 3; v++)
+      for (int t = 0; t < 3; t++) offer(ir, out, threads[t], vectors[v], sharing[c], 0);
+  for (uint32_t splits = 4; splits <= 64; splits *= 4) offer(ir, out, 256, 1, 8, splits);
 }
 
 FT_SIMT_TACTIC(simt_column, FT_SIMT_NEST);

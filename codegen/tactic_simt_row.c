@@ -5,6 +5,8 @@
 #include "codegen/nest.h"
 #include "codegen/simt_tactic.h"
 
+enum { FEW_ROWS = 512, SHARE = 2048 };  // rows; elements that each of the blocks gets
+
 static uint64_t all_axes(const ft_group_ir *ir) {
   return ir->axis_count == 64 ? UINT64_MAX : ((uint64_t)1 << ir->axis_count) - 1;
 }
@@ -29,14 +31,21 @@ static double match(const ft_group_ir *ir, ft_arena *arena, const char **reason)
   return -1;
 }
 
-static void offer(const ft_group_ir *ir, ft_schedules *out, uint32_t threads,
-                  uint32_t row_threads, uint32_t vector) {
-  if (row_threads == 0 || row_threads > 1024) return;
+typedef struct row_choice {
+  uint32_t threads, row_threads, vector, unroll, splits;
+  ft_simt_buffer buffer;
+} row_choice;
+
+static void offer(const ft_group_ir *ir, ft_schedules *out, row_choice c) {
+  if (c.row_threads == 0 || c.row_threads > 1024) return;
   ft_simt_any_choice choice = {
-      FT_SIMT_NEST, .nest = {.threads = threads > row_threads ? threads : row_threads,
-                             .vector = vector,
-                             .unroll = 1,
-                             .row_threads = row_threads}};
+      FT_SIMT_NEST,
+      .nest = {.threads = c.threads > c.row_threads ? c.threads : c.row_threads,
+               .vector = c.vector,
+               .unroll = c.unroll,
+               .row_threads = c.row_threads,
+               .splits = c.splits,
+               .buffer = c.buffer}};
   ft_simt_offer(ir, &choice, out);
 }
 
@@ -47,16 +56,37 @@ static uint32_t usual_threads(int64_t length, uint32_t vector) {
   return threads;
 }
 
+// Each in the ways that keep a row between passes: registers first, which read it once.
+static void offer_kept(const ft_group_ir *ir, ft_schedules *out, row_choice c) {
+  static const ft_simt_buffer buffers[] = {FT_SIMT_REGISTERS, FT_SIMT_REREAD,
+                                           FT_SIMT_SHARED};
+  for (int i = 0; i < 3; i++) {
+    c.buffer = buffers[i];
+    offer(ir, out, c);
+  }
+}
+
+// A few long rows leave most of the chip idle: blocks share them.
+static void offer_split(const ft_group_ir *ir, ft_schedules *out, uint32_t vector) {
+  static const uint32_t splits[] = {8, 32, 128};
+  int64_t length = ft_group_ir_points(ir, ir->reduced);
+  int64_t rows = ft_group_ir_points(ir, all_axes(ir) & ~ir->reduced);
+  for (int i = 0; i < 3; i++)
+    if (rows < FEW_ROWS && length / splits[i] >= SHARE)
+      offer(ir, out, (row_choice){256, 256, vector, 2, splits[i], FT_SIMT_REREAD});
+}
+
 static void space(const ft_group_ir *ir, const ft_target *target, ft_schedules *out) {
   static const uint32_t vectors[] = {4, 2, 1};
   int64_t length = ft_group_ir_points(ir, ir->reduced);
   (void)target;
   for (int v = 0; v < 3; v++) {
     uint32_t usual = usual_threads(length, vectors[v]);
-    const uint32_t row_threads[] = {usual, usual / 2, usual * 2, usual / 4, 32, 128};
-    for (int r = 0; r < 6; r++) {
-      offer(ir, out, 128, row_threads[r], vectors[v]);
-      offer(ir, out, 256, row_threads[r], vectors[v]);
+    const uint32_t row_threads[] = {usual, usual / 2, usual * 2, 32, 128};
+    offer_split(ir, out, vectors[v]);
+    for (int r = 0; r < 5; r++) {
+      offer_kept(ir, out, (row_choice){128, row_threads[r], vectors[v], 1, 0, 0});
+      offer_kept(ir, out, (row_choice){256, row_threads[r], vectors[v], 2, 0, 0});
     }
   }
 }
