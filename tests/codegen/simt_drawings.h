@@ -7,6 +7,7 @@
 #include "codegen/simt_nest.h"
 #include "graphs.h"
 #include "simming.h"
+#include "simt_conv_drawings.h"
 
 static const ft_simt_choice choices[] = {
     {.threads = 32, .vector = 1, .unroll = 1},
@@ -32,7 +33,8 @@ enum {
   GEMMS = sizeof gemm_choices / sizeof *gemm_choices,
   NESTS = sizeof choices / sizeof *choices,
   LOOPS = sizeof loop_choices / sizeof *loop_choices,
-  CHOICES = NESTS + LOOPS + GEMMS,
+  CONVS = sizeof conv_choices / sizeof *conv_choices,
+  CHOICES = NESTS + LOOPS + GEMMS + CONVS,
 };
 
 typedef void sketcher(sketch *s);
@@ -157,6 +159,14 @@ static const struct {
     {"mixture of columns", draw_mixture_columns},
     {"convolution", draw_convolution},
     {"pool", draw_pool},
+    {"conv block", draw_conv_block},
+    {"conv strided", draw_conv_strided},
+    {"conv pointwise", draw_conv_pointwise},
+    {"conv stem", draw_conv_stem},
+    {"conv line", draw_conv_line},
+    {"conv volume", draw_conv_volume},
+    {"conv infinite", draw_conv_infinite},
+    {"conv double", draw_conv_double},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
@@ -204,6 +214,16 @@ static inline ft_kir *build_gemm(const bench *b, uint32_t d, uint32_t c) {
   return kir;
 }
 
+static inline ft_kir *build_conv(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_kir *kir;
+  ft_error error;
+  if (ft_simt_conv_refusal(&b->workload[d], &conv_choices[c], arena)) return NULL;
+  cr_assert_eq(ft_simt_conv_build(&b->workload[d], &conv_choices[c], arena, &kir, &error),
+               FT_OK, "%s, conv %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
 static inline ft_kir *build_nest(const bench *b, uint32_t d, uint32_t c) {
   ft_arena *arena = b->sketch[d].arena;
   ft_kir *kir;
@@ -221,7 +241,8 @@ static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
   *label = ft_arena_printf(b->sketch[d].arena, "%s, choice %u", drawings[d].name, c);
   if (c < NESTS) return build_nest(b, d, c);
   if (c < NESTS + LOOPS) return build_loop(b, d, c - NESTS);
-  return build_gemm(b, d, c - NESTS - LOOPS);
+  if (c < NESTS + LOOPS + GEMMS) return build_gemm(b, d, c - NESTS - LOOPS);
+  return build_conv(b, d, c - NESTS - LOOPS - GEMMS);
 }
 
 #endif

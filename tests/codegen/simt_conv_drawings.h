@@ -1,0 +1,126 @@
+// Convolutions and windows for the tests of kernels with threads.
+#ifndef FT_TESTS_CODEGEN_SIMT_CONV_DRAWINGS_H
+#define FT_TESTS_CODEGEN_SIMT_CONV_DRAWINGS_H
+
+#include "codegen/simt_conv.h"
+#include "graphs.h"
+
+static const ft_simt_conv_choice conv_choices[] = {{.tile_channels = 8,
+                                                    .tile_positions = 16,
+                                                    .slab = 4,
+                                                    .thread_channels = 2,
+                                                    .thread_positions = 2,
+                                                    .vector = 1},
+                                                   {.tile_channels = 64,
+                                                    .tile_positions = 64,
+                                                    .slab = 16,
+                                                    .thread_channels = 8,
+                                                    .thread_positions = 8,
+                                                    .vector = 4},
+                                                   {.tile_channels = 16,
+                                                    .tile_positions = 64,
+                                                    .slab = 8,
+                                                    .thread_channels = 4,
+                                                    .thread_positions = 4,
+                                                    .vector = 2},
+                                                   {.tile_channels = 32,
+                                                    .tile_positions = 32,
+                                                    .slab = 32,
+                                                    .thread_channels = 1,
+                                                    .thread_positions = 4,
+                                                    .vector = 1}};
+
+// x [N, C, spatial...] with filters |w|; the rest of |attr| as the graph has it, strides
+// and dilations of 1 where it has 0.
+static inline uint32_t convolve(sketch *s, uint32_t x, uint32_t w, ft_attr attr) {
+  uint32_t in[2] = {x, w};
+  if (!attr.groups) attr.groups = 1;
+  for (int i = 0; i + 2 < attr.shape.rank; i++) {
+    if (!attr.stride[i]) attr.stride[i] = 1;
+    if (!attr.dilation[i]) attr.dilation[i] = 1;
+  }
+  return apply(s, FT_OP_CONV, 2, in, &attr);
+}
+
+static inline uint32_t pool(sketch *s, ft_op op, uint32_t x, ft_attr attr) {
+  for (int i = 0; i + 2 < attr.shape.rank; i++) {
+    if (!attr.stride[i]) attr.stride[i] = 1;
+    if (!attr.dilation[i]) attr.dilation[i] = 1;
+  }
+  return apply(s, op, 1, &x, &attr);
+}
+
+// 3x3, padding all around, odd extents, two images; batch norm and relu before, bias,
+// residual and relu behind.
+static void draw_conv_block(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(2, 5, 9, 11));
+  uint32_t w = input(s, FT_F32, SHAPE(10, 5, 3, 3));
+  x = two(s, FT_OP_MUL, x, input(s, FT_F32, SHAPE(1, 5, 1, 1)));
+  x = one(s, FT_OP_RELU, two(s, FT_OP_ADD, x, input(s, FT_F32, SHAPE(1, 5, 1, 1))));
+  uint32_t y =
+      convolve(s, x, w, (ft_attr){.shape = SHAPE(2, 10, 9, 11), .start = {1, 1}});
+  y = two(s, FT_OP_ADD, y, input(s, FT_F32, SHAPE(1, 10, 1, 1)));
+  y = two(s, FT_OP_ADD, y, input(s, FT_F32, SHAPE(2, 10, 9, 11)));
+  output(s, one(s, FT_OP_RELU, y));
+}
+// 3x3, every second point, padding in front only.
+static void draw_conv_strided(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(1, 4, 12, 10));
+  uint32_t w = input(s, FT_F32, SHAPE(17, 4, 3, 3));
+  output(s,
+         convolve(
+             s, x, w,
+             (ft_attr){.shape = SHAPE(1, 17, 6, 5), .start = {1, 1}, .stride = {2, 2}}));
+}
+// The image as it is: vectors all the way; two outputs.
+static void draw_conv_pointwise(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(2, 24, 6, 8));
+  uint32_t w = input(s, FT_F32, SHAPE(40, 24, 1, 1));
+  uint32_t y =
+      convolve(s, one(s, FT_OP_RELU, x), w, (ft_attr){.shape = SHAPE(2, 40, 6, 8)});
+  output(s, y);
+  output(s, two(s, FT_OP_ADD, y, input(s, FT_F32, SHAPE(40, 1, 1))));
+}
+// The first layer of a network for images: few channels, a large window.
+static void draw_conv_stem(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(1, 3, 15, 17));
+  uint32_t w = input(s, FT_F32, SHAPE(16, 3, 7, 7));
+  uint32_t y = convolve(
+      s, x, w, (ft_attr){.shape = SHAPE(1, 16, 8, 9), .start = {3, 3}, .stride = {2, 2}});
+  output(s, one(s, FT_OP_RELU, y));
+}
+// Along one axis, in groups, dilated, more padding behind than in front.
+static void draw_conv_line(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(2, 8, 21)), w = input(s, FT_F32, SHAPE(6, 4, 3));
+  output(s,
+         convolve(
+             s, x, w,
+             (ft_attr){
+                 .shape = SHAPE(2, 6, 22), .start = {1}, .dilation = {2}, .groups = 2}));
+}
+// Along three axes.
+static void draw_conv_volume(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(1, 3, 5, 6, 7));
+  uint32_t w = input(s, FT_F32, SHAPE(4, 3, 2, 3, 3));
+  output(s, convolve(s, x, w,
+                     (ft_attr){.shape = SHAPE(1, 4, 4, 6, 4),
+                               .start = {0, 1, 1},
+                               .stride = {1, 1, 2}}));
+}
+// Filters of which some are infinite: padding adds nothing to them.
+static void draw_conv_infinite(sketch *s) {
+  uint32_t x = one(s, FT_OP_ABS, input(s, FT_F32, SHAPE(1, 2, 7, 8)));
+  uint32_t w = one(s, FT_OP_ABS, input(s, FT_F32, SHAPE(9, 2, 3, 3)));
+  uint32_t v =
+      two(s, FT_OP_ADD, input(s, FT_F32, SHAPE(9, 2, 3, 3)), scalar(s, FT_F32, 0.9));
+  w = two(s, FT_OP_DIV, w, one(s, FT_OP_RELU, v));
+  uint32_t y = convolve(s, x, w, (ft_attr){.shape = SHAPE(1, 9, 7, 8), .start = {1, 1}});
+  output(s, two(s, FT_OP_MUL, y, scalar(s, FT_F32, 0.5)));
+}
+static void draw_conv_double(sketch *s) {
+  uint32_t x = input(s, FT_F64, SHAPE(1, 7, 5, 8)),
+           w = input(s, FT_F64, SHAPE(3, 7, 1, 3));
+  output(s, convolve(s, x, w, (ft_attr){.shape = SHAPE(1, 3, 5, 8), .start = {0, 1}}));
+}
+
+#endif
