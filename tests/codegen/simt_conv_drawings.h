@@ -3,6 +3,7 @@
 #define FT_TESTS_CODEGEN_SIMT_CONV_DRAWINGS_H
 
 #include "codegen/simt_conv.h"
+#include "codegen/simt_window.h"
 #include "graphs.h"
 
 static const ft_simt_conv_choice conv_choices[] = {{.tile_channels = 8,
@@ -29,6 +30,12 @@ static const ft_simt_conv_choice conv_choices[] = {{.tile_channels = 8,
                                                     .thread_channels = 1,
                                                     .thread_positions = 4,
                                                     .vector = 1}};
+
+static const ft_simt_window_choice window_choices[] = {
+    {.threads = 32, .tile_rows = 1, .tile_columns = 16, .tile_planes = 2},
+    {.threads = 128, .tile_rows = 8, .tile_columns = 32, .tile_planes = 1},
+    {.threads = 64, .tile_rows = 1, .tile_columns = 1, .tile_planes = 32},
+    {.threads = 32, .tile_rows = 4, .tile_columns = 8, .tile_planes = 4}};
 
 // x [N, C, spatial...] with filters |w|; the rest of |attr| as the graph has it, strides
 // and dilations of 1 where it has 0.
@@ -107,20 +114,73 @@ static void draw_conv_volume(sketch *s) {
                                .start = {0, 1, 1},
                                .stride = {1, 1, 2}}));
 }
-// Filters of which some are infinite: padding adds nothing to them.
-static void draw_conv_infinite(sketch *s) {
-  uint32_t x = one(s, FT_OP_ABS, input(s, FT_F32, SHAPE(1, 2, 7, 8)));
-  uint32_t w = one(s, FT_OP_ABS, input(s, FT_F32, SHAPE(9, 2, 3, 3)));
-  uint32_t v =
-      two(s, FT_OP_ADD, input(s, FT_F32, SHAPE(9, 2, 3, 3)), scalar(s, FT_F32, 0.9));
-  w = two(s, FT_OP_DIV, w, one(s, FT_OP_RELU, v));
-  uint32_t y = convolve(s, x, w, (ft_attr){.shape = SHAPE(1, 9, 7, 8), .start = {1, 1}});
-  output(s, two(s, FT_OP_MUL, y, scalar(s, FT_F32, 0.5)));
-}
 static void draw_conv_double(sketch *s) {
   uint32_t x = input(s, FT_F64, SHAPE(1, 7, 5, 8)),
            w = input(s, FT_F64, SHAPE(3, 7, 1, 3));
   output(s, convolve(s, x, w, (ft_attr){.shape = SHAPE(1, 3, 5, 8), .start = {0, 1}}));
+}
+
+// 3x3, every second point, padding all around: as ResNet has it. Some of the input is
+// NaN.
+static void draw_pool_max(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(2, 3, 13, 21));
+  uint32_t nan = one(s, FT_OP_SQRT, two(s, FT_OP_ADD, x, scalar(s, FT_F32, 1.9)));
+  uint32_t y = pool(s, FT_OP_WINDOW_MAX, two(s, FT_OP_SUB, nan, x),
+                    (ft_attr){.shape = SHAPE(2, 3, 7, 11),
+                              .window = {3, 3},
+                              .start = {1, 1},
+                              .stride = {2, 2}});
+  output(s, one(s, FT_OP_NEG, y));
+}
+// All of an image: a mean, with a heavy function before it.
+static void draw_pool_global(sketch *s) {
+  uint32_t x = one(s, FT_OP_SIGMOID, input(s, FT_F32, SHAPE(2, 20, 9, 8)));
+  uint32_t y = pool(s, FT_OP_WINDOW_SUM, x,
+                    (ft_attr){.shape = SHAPE(2, 20, 1, 1), .window = {9, 8}});
+  output(s, two(s, FT_OP_MUL, y, scalar(s, FT_F32, 1.0 / 72)));
+}
+// Dilated, more padding behind than in front, odd extents.
+static void draw_pool_sum(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(1, 5, 11, 35));
+  uint32_t y = pool(s, FT_OP_WINDOW_SUM, x,
+                    (ft_attr){.shape = SHAPE(1, 5, 9, 18),
+                              .window = {2, 3},
+                              .start = {0, 1},
+                              .stride = {1, 2},
+                              .dilation = {3, 2}});
+  output(s, y);
+  output(s, two(s, FT_OP_MUL, y, input(s, FT_F32, SHAPE(9, 1))));
+}
+static void draw_pool_line(sketch *s) {
+  uint32_t x = input(s, FT_I32, SHAPE(3, 4, 29));
+  output(s,
+         pool(s, FT_OP_WINDOW_MAX, x,
+              (ft_attr){
+                  .shape = SHAPE(3, 4, 14), .window = {4}, .start = {1}, .stride = {2}}));
+}
+// Two filters for each channel.
+static void draw_depthwise(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(2, 6, 10, 19));
+  uint32_t w = input(s, FT_F32, SHAPE(12, 1, 3, 3));
+  x = one(s, FT_OP_RELU, two(s, FT_OP_ADD, x, input(s, FT_F32, SHAPE(6, 1, 1))));
+  uint32_t y = convolve(
+      s, x, w, (ft_attr){.shape = SHAPE(2, 12, 10, 19), .start = {1, 1}, .groups = 6});
+  y = two(s, FT_OP_ADD, y, input(s, FT_F32, SHAPE(12, 1, 1)));
+  output(s, two(s, FT_OP_MUL, y, one(s, FT_OP_SIGMOID, y)));
+}
+static void draw_depthwise_strided(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(1, 9, 17, 15)),
+           w = input(s, FT_F32, SHAPE(9, 1, 5, 9));
+  output(s, convolve(s, x, w,
+                     (ft_attr){.shape = SHAPE(1, 9, 7, 6),
+                               .start = {0, 2},
+                               .stride = {2, 2},
+                               .groups = 9}));
+}
+static void draw_depthwise_line(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(2, 7, 40)), w = input(s, FT_F32, SHAPE(7, 1, 4));
+  output(s, convolve(s, x, w,
+                     (ft_attr){.shape = SHAPE(2, 7, 40), .start = {3}, .groups = 7}));
 }
 
 #endif

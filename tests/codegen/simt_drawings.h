@@ -34,7 +34,8 @@ enum {
   NESTS = sizeof choices / sizeof *choices,
   LOOPS = sizeof loop_choices / sizeof *loop_choices,
   CONVS = sizeof conv_choices / sizeof *conv_choices,
-  CHOICES = NESTS + LOOPS + GEMMS + CONVS,
+  WINDOWS = sizeof window_choices / sizeof *window_choices,
+  CHOICES = NESTS + LOOPS + GEMMS + CONVS + WINDOWS,
 };
 
 typedef void sketcher(sketch *s);
@@ -165,8 +166,14 @@ static const struct {
     {"conv stem", draw_conv_stem},
     {"conv line", draw_conv_line},
     {"conv volume", draw_conv_volume},
-    {"conv infinite", draw_conv_infinite},
     {"conv double", draw_conv_double},
+    {"pool max", draw_pool_max},
+    {"pool global", draw_pool_global},
+    {"pool sum", draw_pool_sum},
+    {"pool line", draw_pool_line},
+    {"depthwise", draw_depthwise},
+    {"depthwise strided", draw_depthwise_strided},
+    {"depthwise line", draw_depthwise_line},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
@@ -224,6 +231,17 @@ static inline ft_kir *build_conv(const bench *b, uint32_t d, uint32_t c) {
   return kir;
 }
 
+static inline ft_kir *build_window(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_kir *kir;
+  ft_error error;
+  if (ft_simt_window_refusal(&b->workload[d], &window_choices[c], arena)) return NULL;
+  cr_assert_eq(
+      ft_simt_window_build(&b->workload[d], &window_choices[c], arena, &kir, &error),
+      FT_OK, "%s, window %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
 static inline ft_kir *build_nest(const bench *b, uint32_t d, uint32_t c) {
   ft_arena *arena = b->sketch[d].arena;
   ft_kir *kir;
@@ -242,7 +260,8 @@ static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
   if (c < NESTS) return build_nest(b, d, c);
   if (c < NESTS + LOOPS) return build_loop(b, d, c - NESTS);
   if (c < NESTS + LOOPS + GEMMS) return build_gemm(b, d, c - NESTS - LOOPS);
-  return build_conv(b, d, c - NESTS - LOOPS - GEMMS);
+  c -= NESTS + LOOPS + GEMMS;
+  return c < CONVS ? build_conv(b, d, c) : build_window(b, d, c - CONVS);
 }
 
 #endif
