@@ -1,5 +1,9 @@
 #include "codegen/simt_anchor.h"
 
+#include "codegen/expressions.h"
+
+enum { MOST_PRIMITIVES = 64, HEAVY_WORK = 16, CHOICE_WORK = 8 };
+
 static ft_kir_id number(ft_loop_emitter *e, int64_t n) {
   return ft_places_number(&e->places, n);
 }
@@ -37,8 +41,8 @@ static bool is_behind(const ft_graph *graph, const ft_primitive *p,
   return behind;
 }
 
-const char *ft_simt_behind_refusal(const ft_group *group, const ft_primitive *anchor,
-                                   ft_arena *arena) {
+static const char *behind_refusal(const ft_group *group, const ft_primitive *anchor,
+                                  ft_arena *arena) {
   const ft_graph *graph = group->graph;
   bool *depends = FT_NEW_ARRAY(arena, bool, graph->value_count);
   const char *wrong = NULL;
@@ -53,6 +57,45 @@ const char *ft_simt_behind_refusal(const ft_group *group, const ft_primitive *an
     if (!depends[group->output[o]])
       wrong = ft_arena_printf(arena, "an output that is not behind %s", name_of(anchor));
   return wrong;
+}
+
+const char *ft_simt_group_refusal(const ft_group *group, const ft_primitive *anchor,
+                                  ft_arena *arena) {
+  if (group->primitive_count > MOST_PRIMITIVES)
+    return ft_arena_printf(arena, "%u primitives are too many", group->primitive_count);
+  for (uint32_t i = 0; i < group->primitive_count; i++) {
+    const ft_primitive *p = &group->graph->primitive[group->primitive[i]];
+    const char *wrong = ft_loop_dtype_refusal(group->graph, p, arena);
+    if (wrong) return wrong;
+    if (p != anchor && ft_loop_is_anchor(p))
+      return ft_arena_printf(arena, "%s beside %s", name_of(p), name_of(anchor));
+  }
+  return behind_refusal(group, anchor, arena);
+}
+
+static uint32_t work_of(const ft_primitive *p) {
+  ft_op op = p->op;
+  bool chooses = op == FT_OP_CONCAT || op == FT_OP_PAD || op == FT_OP_GATHER ||
+                 op == FT_OP_GATHER_ELEMENTS;
+  if (chooses) return CHOICE_WORK;
+  if (ft_op_describe(op)->class != FT_CLASS_E) return 0;
+  return ft_expression_is_heavy(op) ? HEAVY_WORK : 1;
+}
+
+uint32_t ft_simt_work_before(const ft_group *group, uint32_t value, ft_arena *arena) {
+  const ft_graph *graph = group->graph;
+  bool *leads = FT_NEW_ARRAY(arena, bool, graph->value_count);
+  uint32_t work = 0;
+  if (!leads) return UINT32_MAX;
+  leads[graph->value[value].root] = true;
+  for (uint32_t i = group->primitive_count; i-- > 0;) {
+    const ft_primitive *p = &graph->primitive[group->primitive[i]];
+    if (!leads[p->output]) continue;
+    work += work_of(p);
+    for (uint32_t k = 0; k < p->input_count; k++)
+      leads[graph->value[p->input[k]].root] = true;
+  }
+  return work;
 }
 
 // ---- padding

@@ -10,10 +10,13 @@
 
 #include "codegen/loop_emit.h"
 
-// NULL when everything in |group| that depends on |anchor| is elementwise, in its shape,
-// and all outputs do; else the reason, in |arena|.
-const char *ft_simt_behind_refusal(const ft_group *group, const ft_primitive *anchor,
-                                   ft_arena *arena);
+// NULL when |group| has kernels for its dtypes, no anchor but |anchor|, and what depends
+// on that is elementwise, in its shape, as all outputs are; else the reason, in |arena|.
+const char *ft_simt_group_refusal(const ft_group *group, const ft_primitive *anchor,
+                                  ft_arena *arena);
+// What an element of |value| costs to compute from the group's inputs, about, in cheap
+// operations. UINT32_MAX: out of memory.
+uint32_t ft_simt_work_before(const ft_group *group, uint32_t value, ft_arena *arena);
 
 // Some output point of |p|, a convolution or window, reads padding along spatial axis
 // |i|, where its window has |window| positions.

@@ -7,6 +7,7 @@ enum {
   FILTER_LANES = 4,
   SHORT = 64,  // so many terms are one sum
   CHUNK_FACTOR = 4,
+  MOST_WORK = 1,  // before a product, in cheap operations
 };
 
 static ft_kir_id number(ft_conv_emitter *c, int64_t n) {
@@ -368,6 +369,20 @@ static const char *shape_refusal(const ft_conv_emitter *c, ft_arena *arena) {
   return grid_of(c) > INT32_MAX ? "too many blocks" : NULL;
 }
 
+// An element of a slab is computed anew for every tile and window that has it, and used
+// for as many products as the tile is wide.
+static const char *work_refusal(const ft_group *group, const ft_primitive *p,
+                                const ft_simt_conv_choice *c, ft_arena *arena) {
+  uint32_t products[] = {c->tile_channels, c->tile_positions};
+  for (int i = 0; i < 2; i++) {
+    uint32_t work = ft_simt_work_before(group, p->input[i], arena);
+    if (work > MOST_WORK * products[i])
+      return ft_arena_printf(arena, "%u operations before every %u products of conv",
+                             work, products[i]);
+  }
+  return NULL;
+}
+
 // What reshapes, slices or broadcasts along the points may have no vectors: it is tried.
 static const char *vector_refusal(ft_conv_emitter *c, ft_arena *arena) {
   if (put_kernel(c, arena, NULL) != FT_OK) return "out of memory";
@@ -379,14 +394,14 @@ const char *ft_simt_conv_refusal(const ft_workload *workload,
                                  const ft_simt_conv_choice *choice, ft_arena *arena) {
   const ft_graph *graph = workload->group.graph;
   const char *wrong = choice_refusal(choice);
-  if (!wrong) wrong = ft_loop_refusal(workload, arena);
   if (wrong) return wrong;
   const ft_primitive *p = conv_of(&workload->group);
   if (!p) return "no convolution";
   if (!ft_dtype_is_float(graph->value[p->output].dtype))
     return "a convolution of integers";
   if (graph->value[p->output].shape.rank < 3) return "a convolution without points";
-  wrong = ft_simt_behind_refusal(&workload->group, p, arena);
+  wrong = ft_simt_group_refusal(&workload->group, p, arena);
+  if (!wrong) wrong = work_refusal(&workload->group, p, choice, arena);
   if (wrong) return wrong;
   ft_conv_emitter c = plan(workload, choice);
   wrong = shape_refusal(&c, arena);

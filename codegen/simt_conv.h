@@ -28,8 +28,9 @@ typedef struct ft_simt_conv_choice {
 } ft_simt_conv_choice;
 
 // NULL, or why the choice cannot work: not one convolution of floats with at most
-// elementwise work behind it, what ft_loop_refusal says, a block of fewer than 32 or
-// more than 1024 threads, vectors that some operand does not have. In |arena|.
+// elementwise work behind it, more work before it than products that follow, a block of
+// fewer than 32 or more than 1024 threads, vectors that some operand does not have. In
+// |arena|.
 const char *ft_simt_conv_refusal(const ft_workload *workload,
                                  const ft_simt_conv_choice *choice, ft_arena *arena);
 // |choice| was not refused.

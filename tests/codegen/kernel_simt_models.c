@@ -4,9 +4,11 @@
 #include <dirent.h>
 
 #include "codegen/nvrtc.h"
+#include "codegen/simt_conv.h"
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
+#include "codegen/simt_window.h"
 #include "graph/import.h"
 #include "simming.h"
 #include "tests/support/data.h"
@@ -25,7 +27,7 @@ static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
 typedef struct tally {
   ft_rng rng;
   ft_nvrtc *nvrtc;  // NULL: none here
-  uint32_t kernels, refused, elements;
+  uint32_t kernels, convs, windows, refused, elements;
   ft_hash seen[MOST_HASHES];
   uint32_t seen_count;
   uint32_t arch;
@@ -63,6 +65,33 @@ static ft_kir *gemm_of(const ft_workload *w, ft_arena *arena) {
   return kir;
 }
 
+static ft_kir *window_of(const ft_workload *w, ft_arena *arena) {
+  static const ft_simt_window_choice choices[] = {
+      {.threads = 128, .tile_rows = 8, .tile_columns = 32, .tile_planes = 1},
+      {.threads = 64, .tile_rows = 1, .tile_columns = 32, .tile_planes = 4},
+      {.threads = 32, .tile_rows = 1, .tile_columns = 1, .tile_planes = 32},
+      {.threads = 32, .tile_rows = 1, .tile_columns = 1, .tile_planes = 1}};
+  ft_error error;
+  ft_kir *kir = NULL;
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
+    if (!ft_simt_window_refusal(w, &choices[i], arena))
+      cr_assert_eq(ft_simt_window_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
+                   error.text);
+  return kir;
+}
+
+static ft_kir *conv_of(const ft_workload *w, ft_arena *arena) {
+  static const ft_simt_conv_choice choices[] = {{64, 64, 16, 4, 4, 4},
+                                                {64, 64, 16, 4, 4, 1}};
+  ft_error error;
+  ft_kir *kir = NULL;
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
+    if (!ft_simt_conv_refusal(w, &choices[i], arena))
+      cr_assert_eq(ft_simt_conv_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
+                   error.text);
+  return kir;
+}
+
 static ft_kir *loop_of(const ft_workload *w, ft_arena *arena) {
   ft_simt_loop_choice c = {.threads = 128, .tile = 4};
   ft_error error;
@@ -73,9 +102,11 @@ static ft_kir *loop_of(const ft_workload *w, ft_arena *arena) {
 }
 
 // The skeleton made for it, else the one that takes everything; NULL: none does.
-static ft_kir *kernel_of(const ft_workload *w, ft_arena *arena) {
+static ft_kir *kernel_of(tally *t, const ft_workload *w, ft_arena *arena) {
   ft_kir *kir = nest_of(w, arena);
   if (!kir) kir = gemm_of(w, arena);
+  if (!kir && (kir = window_of(w, arena))) t->windows++;
+  if (!kir && (kir = conv_of(w, arena))) t->convs++;
   return kir ? kir : loop_of(w, arena);
 }
 
@@ -241,7 +272,7 @@ static bool take(tally *t, const ft_graph *graph, uint32_t first, uint32_t count
                error.text);
   cr_assert_eq(ft_workload_make(&group, arena, w, &error), FT_OK, "%s", error.text);
   if (!is_new(t, &w->hash)) return false;
-  ft_kir *kir = kernel_of(w, arena);
+  ft_kir *kir = kernel_of(t, w, arena);
   if (!kir) {
     t->refused++;
     return false;
@@ -333,10 +364,13 @@ Test(simt, groups_of_real_models_compile_and_agree, .timeout = 3600) {
   check_folder(t, FT_SOURCE_DIR "/examples");
   if (t->is_whole && !test_data_path("onnx/models", shared, 1024))
     check_folder(t, shared);
-  fprintf(stderr, "%u kernels, %u groups refused, %u elements compared\n", t->kernels,
-          t->refused, t->elements);
+  fprintf(stderr,
+          "%u kernels (%u convolutions, %u windows), %u groups refused, %u elements "
+          "compared\n",
+          t->kernels, t->convs, t->windows, t->refused, t->elements);
   cr_assert_gt(t->kernels, 100);
   cr_assert_gt(t->kernels, 4 * t->refused);
+  cr_assert_gt(t->convs, 0);
   ft_nvrtc_close(t->nvrtc);
   free(t);
 }

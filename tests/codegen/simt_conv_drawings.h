@@ -59,7 +59,7 @@ static inline uint32_t pool(sketch *s, ft_op op, uint32_t x, ft_attr attr) {
 
 // 3x3, padding all around, odd extents, two images; batch norm and relu before, bias,
 // residual and relu behind.
-static void draw_conv_block(sketch *s) {
+static inline void draw_conv_block(sketch *s) {
   uint32_t x = input(s, FT_F32, SHAPE(2, 5, 9, 11));
   uint32_t w = input(s, FT_F32, SHAPE(10, 5, 3, 3));
   x = two(s, FT_OP_MUL, x, input(s, FT_F32, SHAPE(1, 5, 1, 1)));
@@ -71,7 +71,7 @@ static void draw_conv_block(sketch *s) {
   output(s, one(s, FT_OP_RELU, y));
 }
 // 3x3, every second point, padding in front only.
-static void draw_conv_strided(sketch *s) {
+static inline void draw_conv_strided(sketch *s) {
   uint32_t x = input(s, FT_F32, SHAPE(1, 4, 12, 10));
   uint32_t w = input(s, FT_F32, SHAPE(17, 4, 3, 3));
   output(s,
@@ -79,17 +79,24 @@ static void draw_conv_strided(sketch *s) {
              s, x, w,
              (ft_attr){.shape = SHAPE(1, 17, 6, 5), .start = {1, 1}, .stride = {2, 2}}));
 }
-// The image as it is: vectors all the way; two outputs.
-static void draw_conv_pointwise(sketch *s) {
-  uint32_t x = input(s, FT_F32, SHAPE(2, 24, 6, 8));
-  uint32_t w = input(s, FT_F32, SHAPE(40, 24, 1, 1));
+// The image as it is, in vectors; so many channels that sums are in parts; two outputs.
+static inline void draw_conv_pointwise(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(2, 72, 2, 17));
+  uint32_t w = input(s, FT_F32, SHAPE(18, 72, 1, 1));
   uint32_t y =
-      convolve(s, one(s, FT_OP_RELU, x), w, (ft_attr){.shape = SHAPE(2, 40, 6, 8)});
+      convolve(s, one(s, FT_OP_RELU, x), w, (ft_attr){.shape = SHAPE(2, 18, 2, 17)});
   output(s, y);
-  output(s, two(s, FT_OP_ADD, y, input(s, FT_F32, SHAPE(40, 1, 1))));
+  output(s, two(s, FT_OP_ADD, y, input(s, FT_F32, SHAPE(18, 1, 1))));
+}
+// The same, and the kernel has nothing to ask: all tiles are full.
+static inline void draw_conv_even(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(1, 16, 8, 16));
+  uint32_t w = input(s, FT_F32, SHAPE(64, 16, 1, 1));
+  uint32_t y = convolve(s, x, w, (ft_attr){.shape = SHAPE(1, 64, 8, 16)});
+  output(s, one(s, FT_OP_RELU, y));
 }
 // The first layer of a network for images: few channels, a large window.
-static void draw_conv_stem(sketch *s) {
+static inline void draw_conv_stem(sketch *s) {
   uint32_t x = input(s, FT_F32, SHAPE(1, 3, 15, 17));
   uint32_t w = input(s, FT_F32, SHAPE(16, 3, 7, 7));
   uint32_t y = convolve(
@@ -97,16 +104,16 @@ static void draw_conv_stem(sketch *s) {
   output(s, one(s, FT_OP_RELU, y));
 }
 // Along one axis, in groups, dilated, more padding behind than in front.
-static void draw_conv_line(sketch *s) {
-  uint32_t x = input(s, FT_F32, SHAPE(2, 8, 21)), w = input(s, FT_F32, SHAPE(6, 4, 3));
+static inline void draw_conv_line(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(2, 10, 21)), w = input(s, FT_F32, SHAPE(12, 5, 3));
   output(s,
          convolve(
              s, x, w,
              (ft_attr){
-                 .shape = SHAPE(2, 6, 22), .start = {1}, .dilation = {2}, .groups = 2}));
+                 .shape = SHAPE(2, 12, 22), .start = {1}, .dilation = {2}, .groups = 2}));
 }
 // Along three axes.
-static void draw_conv_volume(sketch *s) {
+static inline void draw_conv_volume(sketch *s) {
   uint32_t x = input(s, FT_F32, SHAPE(1, 3, 5, 6, 7));
   uint32_t w = input(s, FT_F32, SHAPE(4, 3, 2, 3, 3));
   output(s, convolve(s, x, w,
@@ -114,7 +121,7 @@ static void draw_conv_volume(sketch *s) {
                                .start = {0, 1, 1},
                                .stride = {1, 1, 2}}));
 }
-static void draw_conv_double(sketch *s) {
+static inline void draw_conv_double(sketch *s) {
   uint32_t x = input(s, FT_F64, SHAPE(1, 7, 5, 8)),
            w = input(s, FT_F64, SHAPE(3, 7, 1, 3));
   output(s, convolve(s, x, w, (ft_attr){.shape = SHAPE(1, 3, 5, 8), .start = {0, 1}}));
@@ -122,7 +129,7 @@ static void draw_conv_double(sketch *s) {
 
 // 3x3, every second point, padding all around: as ResNet has it. Some of the input is
 // NaN.
-static void draw_pool_max(sketch *s) {
+static inline void draw_pool_max(sketch *s) {
   uint32_t x = input(s, FT_F32, SHAPE(2, 3, 13, 21));
   uint32_t nan = one(s, FT_OP_SQRT, two(s, FT_OP_ADD, x, scalar(s, FT_F32, 1.9)));
   uint32_t y = pool(s, FT_OP_WINDOW_MAX, two(s, FT_OP_SUB, nan, x),
@@ -133,14 +140,14 @@ static void draw_pool_max(sketch *s) {
   output(s, one(s, FT_OP_NEG, y));
 }
 // All of an image: a mean, with a heavy function before it.
-static void draw_pool_global(sketch *s) {
+static inline void draw_pool_global(sketch *s) {
   uint32_t x = one(s, FT_OP_SIGMOID, input(s, FT_F32, SHAPE(2, 20, 9, 8)));
   uint32_t y = pool(s, FT_OP_WINDOW_SUM, x,
                     (ft_attr){.shape = SHAPE(2, 20, 1, 1), .window = {9, 8}});
   output(s, two(s, FT_OP_MUL, y, scalar(s, FT_F32, 1.0 / 72)));
 }
 // Dilated, more padding behind than in front, odd extents.
-static void draw_pool_sum(sketch *s) {
+static inline void draw_pool_sum(sketch *s) {
   uint32_t x = input(s, FT_F32, SHAPE(1, 5, 11, 35));
   uint32_t y = pool(s, FT_OP_WINDOW_SUM, x,
                     (ft_attr){.shape = SHAPE(1, 5, 9, 18),
@@ -151,7 +158,7 @@ static void draw_pool_sum(sketch *s) {
   output(s, y);
   output(s, two(s, FT_OP_MUL, y, input(s, FT_F32, SHAPE(9, 1))));
 }
-static void draw_pool_line(sketch *s) {
+static inline void draw_pool_line(sketch *s) {
   uint32_t x = input(s, FT_I32, SHAPE(3, 4, 29));
   output(s,
          pool(s, FT_OP_WINDOW_MAX, x,
@@ -159,7 +166,7 @@ static void draw_pool_line(sketch *s) {
                   .shape = SHAPE(3, 4, 14), .window = {4}, .start = {1}, .stride = {2}}));
 }
 // Two filters for each channel.
-static void draw_depthwise(sketch *s) {
+static inline void draw_depthwise(sketch *s) {
   uint32_t x = input(s, FT_F32, SHAPE(2, 6, 10, 19));
   uint32_t w = input(s, FT_F32, SHAPE(12, 1, 3, 3));
   x = one(s, FT_OP_RELU, two(s, FT_OP_ADD, x, input(s, FT_F32, SHAPE(6, 1, 1))));
@@ -168,7 +175,7 @@ static void draw_depthwise(sketch *s) {
   y = two(s, FT_OP_ADD, y, input(s, FT_F32, SHAPE(12, 1, 1)));
   output(s, two(s, FT_OP_MUL, y, one(s, FT_OP_SIGMOID, y)));
 }
-static void draw_depthwise_strided(sketch *s) {
+static inline void draw_depthwise_strided(sketch *s) {
   uint32_t x = input(s, FT_F32, SHAPE(1, 9, 17, 15)),
            w = input(s, FT_F32, SHAPE(9, 1, 5, 9));
   output(s, convolve(s, x, w,
@@ -177,7 +184,7 @@ static void draw_depthwise_strided(sketch *s) {
                                .stride = {2, 2},
                                .groups = 9}));
 }
-static void draw_depthwise_line(sketch *s) {
+static inline void draw_depthwise_line(sketch *s) {
   uint32_t x = input(s, FT_F32, SHAPE(2, 7, 40)), w = input(s, FT_F32, SHAPE(7, 1, 4));
   output(s, convolve(s, x, w,
                      (ft_attr){.shape = SHAPE(2, 7, 40), .start = {3}, .groups = 7}));

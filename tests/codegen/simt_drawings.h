@@ -163,6 +163,7 @@ static const struct {
     {"conv block", draw_conv_block},
     {"conv strided", draw_conv_strided},
     {"conv pointwise", draw_conv_pointwise},
+    {"conv even", draw_conv_even},
     {"conv stem", draw_conv_stem},
     {"conv line", draw_conv_line},
     {"conv volume", draw_conv_volume},
