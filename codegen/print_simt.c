@@ -193,6 +193,9 @@ static void (*const putters[FT_KIR_WAIT + 1])(ft_simt_printer *p,
     [FT_KIR_FAIL] = put_fail,
     [FT_KIR_FENCE] = put_fence,
     [FT_KIR_GRID_DONE] = put_grid_done,
+    [FT_KIR_COPY] = ft_simt_put_copy,
+    [FT_KIR_COMMIT] = ft_simt_put_commit,
+    [FT_KIR_WAIT] = ft_simt_put_wait,
 };
 
 void ft_simt_put_stmt(ft_simt_printer *p, const ft_kir_stmt *s) {
@@ -258,7 +261,9 @@ static ft_status open_printer(ft_kir *kir, bool is_sim, ft_simt_printer *p,
   p->is_named = FT_NEW_ARRAY(kir->arena, bool, kir->value_count);
   p->is_spread = FT_NEW_ARRAY(kir->arena, bool, kir->value_count);
   p->is_array = FT_NEW_ARRAY(kir->arena, bool, kir->buffer_count);
-  FT_OOM_IF(!p->loop_of || !p->is_named || !p->is_spread || !p->is_array, error);
+  p->offset = FT_NEW_ARRAY(kir->arena, uint64_t, kir->buffer_count);
+  FT_OOM_IF(!p->offset || !p->loop_of || !p->is_named || !p->is_spread || !p->is_array,
+            error);
   wrong = ft_simt_measure(p);
   if (wrong) FT_FAIL(error, FT_UNSUPPORTED, "no SIMT text: %s", wrong);
   return FT_OK;
@@ -295,6 +300,7 @@ ft_status ft_print_cuda(ft_kir *kir, const char *name, uint32_t min_blocks,
                    "typedef %s ft_index;\n",
                    p.launch.has_wide_index ? "long long" : "int");
   ft_simt_prelude_for(p.out.text, &text);
+  ft_simt_copy_prelude(p.out.text, &text);
   ft_strbuf_add(&text, p.out.text);
   FT_OOM_IF(text.failed, error);
   *out_text = text.text;
@@ -313,7 +319,7 @@ ft_status ft_print_sim(ft_kir *kir, const char *name, const char **out_text,
 
 const char *ft_sim_prelude_for(const char *bodies, ft_arena *arena) {
   ft_strbuf text = ft_strbuf_init(arena);
-  ft_strbuf_add(&text, ft_sim_prelude);
+  for (int i = 0; ft_sim_prelude[i]; i++) ft_strbuf_add(&text, ft_sim_prelude[i]);
   ft_strbuf_add(&text, "typedef long long ft_index;\n");
   ft_simt_prelude_for(bodies, &text);
   return text.failed ? NULL : text.text;

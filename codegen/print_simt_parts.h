@@ -2,9 +2,9 @@
 // memory and statements are spelled. Private to them.
 //
 // print_simt.c walks statements; print_simt_together.c what threads of a block do
-// together; print_simt_launch.c reads off the launch and spells the kernel's head;
-// print_simt_value.c spells indices and elements, print_simt_memory.c loads, stores and
-// declarations.
+// together; print_simt_copy.c asynchronous copies; print_simt_launch.c reads off the
+// launch and spells the kernel's head; print_simt_value.c spells indices and elements,
+// print_simt_memory.c loads, stores and declarations.
 #ifndef FT_CODEGEN_PRINT_SIMT_PARTS_H
 #define FT_CODEGEN_PRINT_SIMT_PARTS_H
 
@@ -22,7 +22,8 @@ typedef struct ft_simt_printer {
   bool *is_spread;              // [value] SIM: an array over the threads
   bool *is_array;               // [buffer] the same for registers
   const char *thread;           // SIM: the thread meant: "t" or "0"
-  uint64_t shared_bytes;        // offset of the next dynamic shared buffer
+  uint64_t *offset;             // [buffer] shared: bytes from the pool's start
+  bool is_pooled;               // CUDA: shared buffers lie in one array
 } ft_simt_printer;
 
 // ---- the launch
@@ -42,6 +43,13 @@ void ft_simt_open_if(ft_simt_printer *p, const ft_kir_stmt *s);
 void ft_simt_open_grid_done(ft_simt_printer *p, const ft_kir_stmt *s);
 void ft_simt_close_grid_done(ft_simt_printer *p);
 void ft_simt_close(ft_simt_printer *p);
+
+// ---- asynchronous copies
+void ft_simt_put_copy(ft_simt_printer *p, const ft_kir_stmt *s);
+void ft_simt_put_commit(ft_simt_printer *p, const ft_kir_stmt *s);
+void ft_simt_put_wait(ft_simt_printer *p, const ft_kir_stmt *s);
+// The CUDA functions that |body| calls for them.
+void ft_simt_copy_prelude(const char *body, ft_strbuf *out);
 
 // ---- SIM: threads
 // The body of the thread loop |s|.

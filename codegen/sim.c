@@ -1,7 +1,6 @@
-#include "codegen/sim.h"
-
 #include <stdio.h>
 
+#include "codegen/sim_parts.h"
 #include "core/rng.h"
 
 enum { FUEL = 1 << 24, MOST_BLOCKS = 1 << 24 };
@@ -14,31 +13,13 @@ static const char *const fault_texts[FT_SIM_FAULTS] = {
     [FT_SIM_UNINITIALISED] = "uninitialised",
     [FT_SIM_DIVERGENT] = "divergent",
     [FT_SIM_ENDLESS] = "endless",
+    [FT_SIM_UNWAITED] = "touched before its wait",
     [FT_SIM_UNCOUNTED] = "a counter that is not back at 0",
 };
 
 const char *ft_sim_fault_text(ft_sim_fault fault) {
   return fault_texts[fault];
 }
-
-// A block that was counted and not last yet.
-typedef struct arrival {
-  const int32_t *counter;
-  uint32_t buffer;
-  int64_t index;
-  uint64_t block, epoch;
-} arrival;
-
-// The state that a kernel sees, and what it does not see.
-typedef struct launch {
-  ft_sim_state state;  // first: one is cast to the other
-  const ft_sim_call *call;
-  ft_arena *arena;
-  arrival *arrival;
-  size_t arrival_count, arrival_capacity;
-  uint64_t *seen;  // [block]
-  bool is_out_of_memory;
-} launch;
 
 static void blame(ft_sim_state *s, ft_sim_fault fault, uint32_t buffer, int64_t index) {
   if (s->fault) return;
@@ -49,11 +30,11 @@ static void blame(ft_sim_state *s, ft_sim_fault fault, uint32_t buffer, int64_t 
 }
 
 // The blocks that were counted there are seen up to where they arrived, and forgotten.
-static void see(launch *l, const int32_t *counter) {
+static void see(ft_sim_launch *l, const int32_t *counter) {
   size_t kept = 0;
   for (int64_t i = 0; i < l->call->grid; i++) l->seen[i] = 0;
   for (size_t i = 0; i < l->arrival_count; i++) {
-    arrival a = l->arrival[i];
+    ft_sim_arrival a = l->arrival[i];
     if (a.counter == counter)
       l->seen[a.block] = a.epoch + 1;
     else
@@ -67,7 +48,7 @@ static void see(launch *l, const int32_t *counter) {
 // behind spoils the next one.
 static int32_t arrive(ft_sim_state *s, int32_t *counter, uint32_t buffer, int64_t count,
                       int64_t index, int64_t of) {
-  launch *l = (launch *)s;
+  ft_sim_launch *l = (ft_sim_launch *)s;
   if (index < 0 || index >= count) {
     blame(s, FT_SIM_BOUNDS, buffer, index);
     return 0;
@@ -77,7 +58,7 @@ static int32_t arrive(ft_sim_state *s, int32_t *counter, uint32_t buffer, int64_
     return 0;
   }
   l->arrival[l->arrival_count++] =
-      (arrival){&counter[index], buffer, index, s->block, s->epoch};
+      (ft_sim_arrival){&counter[index], buffer, index, s->block, s->epoch};
   s->epoch++;
   if (++counter[index] != of) return 0;
   counter[index] = 0;
@@ -103,25 +84,31 @@ ft_status ft_sim_open(const ft_sim_call *call, ft_sim_cell *const *cell, ft_aren
   if (call->grid > MOST_BLOCKS)
     FT_FAIL(error, FT_INVALID_ARGUMENT, "%lld blocks: SIM tells %d apart",
             (long long)call->grid, MOST_BLOCKS);
-  launch *l = FT_NEW(arena, launch);
+  ft_sim_launch *l = FT_NEW(arena, ft_sim_launch);
   FT_OOM_IF(!l, error);
-  *l =
-      (launch){.state = {.cell = cell ? cell : make_cells(call, arena), .arrive = arrive},
-               .call = call,
-               .arena = arena,
-               .seen = FT_NEW_ARRAY(arena, uint64_t, (size_t)call->grid)};
+  *l = (ft_sim_launch){.state = {.cell = cell ? cell : make_cells(call, arena),
+                                 .arrive = arrive,
+                                 .copy = ft_sim_copy_start,
+                                 .commit = ft_sim_copy_commit,
+                                 .wait = ft_sim_copy_wait},
+                       .call = call,
+                       .arena = arena,
+                       .seen = FT_NEW_ARRAY(arena, uint64_t, (size_t)call->grid)};
   FT_OOM_IF(!l->state.cell || !l->seen, error);
   *out = &l->state;
   return FT_OK;
 }
 
 int32_t ft_sim_block(ft_sim_state *state, uint64_t block) {
-  const ft_sim_call *call = ((launch *)state)->call;
+  ft_sim_launch *l = (ft_sim_launch *)state;
+  const ft_sim_call *call = l->call;
   state->block = block;
   state->epoch = 0;
   state->fuel = call->fuel ? call->fuel : FUEL;
   state->seen = NULL;
-  return call->entry(call->buffers, state, block);
+  int32_t code = call->entry(call->buffers, state, block);
+  ft_sim_copy_forget(l);
+  return code;
 }
 
 static uint64_t *shuffled(int64_t grid, uint64_t seed, ft_arena *arena) {
@@ -148,7 +135,7 @@ ft_status ft_sim_run(const ft_sim_call *call, ft_arena *arena, ft_sim_result *ou
                      ft_error *error) {
   ft_sim_state *state;
   FT_TRY(ft_sim_open(call, NULL, arena, &state, error));
-  const launch *l = (const launch *)state;
+  const ft_sim_launch *l = (const ft_sim_launch *)state;
   uint64_t *order = shuffled(call->grid, call->seed, arena);
   FT_OOM_IF(!order, error);
   *out = (ft_sim_result){0};

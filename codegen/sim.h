@@ -10,7 +10,10 @@
 //  4. uniform: all threads of a block agree on conditions and bounds around barriers and
 //     shuffles;
 //  5. ends: the loops of a block take at most |fuel| steps;
-//  6. counted: every counter of a grid-done is back at 0 when the launch ends.
+//  6. waited: nobody, the copying thread included, touches what an asynchronous copy goes
+//     to before the thread has waited for it. Copies land at once, or as late as they
+//     may: run a kernel that has copies both ways;
+//  7. counted: every counter of a grid-done is back at 0 when the launch ends.
 #ifndef FT_CODEGEN_SIM_H
 #define FT_CODEGEN_SIM_H
 
@@ -25,6 +28,7 @@ typedef enum ft_sim_fault {
   FT_SIM_UNINITIALISED,
   FT_SIM_DIVERGENT,
   FT_SIM_ENDLESS,
+  FT_SIM_UNWAITED,
   FT_SIM_UNCOUNTED,
   FT_SIM_FAULTS
 } ft_sim_fault;
@@ -34,6 +38,8 @@ typedef enum ft_sim_fault {
 // printed text has the same structs: keep them equal.
 typedef struct ft_sim_cell {
   uint64_t writer, reader, other;
+  uint32_t is_set;      // since its allocation
+  uint32_t is_awaited;  // a copy to it is under way
 } ft_sim_cell;
 
 // What the printed text sees of a launch: the text has the same struct.
@@ -51,6 +57,12 @@ struct ft_sim_state {
   // Counts this block in counter[index] of |count| elements; 1: it is the last of |of|.
   int32_t (*arrive)(ft_sim_state *state, int32_t *counter, uint32_t buffer, int64_t count,
                     int64_t index, int64_t of);
+  // Copies |bytes| (NULL: zeros) to |lanes| cells, which are awaited now; makes a batch
+  // of the thread's copies; waits until at most |batches| of them are under way.
+  void (*copy)(ft_sim_state *state, void *to, ft_sim_cell *cell, const void *from,
+               int64_t lanes, int64_t bytes, uint64_t thread);
+  void (*commit)(ft_sim_state *state, uint64_t thread);
+  void (*wait)(ft_sim_state *state, int64_t batches, uint64_t thread);
 };
 
 typedef int32_t ft_sim_entry(void *const *buffers, ft_sim_state *state, uint64_t block);
@@ -60,6 +72,13 @@ typedef struct ft_sim_result {
   int32_t code;    // what the kernel returned: FT_KERNEL_BAD_INDEX, 0
   char text[160];  // "race: buffer 3[17], block 0, threads 5 and 37"
 } ft_sim_result;
+
+// When the bytes of an asynchronous copy arrive.
+typedef enum ft_sim_landing {
+  FT_SIM_EARLY,  // at the copy: shows that somebody still reads what was there
+  FT_SIM_LATE,   // at the wait that covers it: shows that nobody waits
+  FT_SIM_LANDINGS
+} ft_sim_landing;
 
 typedef struct ft_sim_call {
   ft_sim_entry *entry;
@@ -71,6 +90,7 @@ typedef struct ft_sim_call {
   uint64_t workspace_bytes;  // 0 before the first launch; give it as it is to the next
   uint64_t seed;             // of the order of blocks
   uint64_t fuel;             // steps of a block's loops; 0: 2^24
+  ft_sim_landing landing;
 } ft_sim_call;
 
 // Runs all blocks in random order, until one has a fault or returns a code.
@@ -86,7 +106,7 @@ FT_MUST_CHECK ft_status ft_sim_open(const ft_sim_call *call, ft_sim_cell *const 
 int32_t ft_sim_block(ft_sim_state *state, uint64_t block);
 const char *ft_sim_fault_text(ft_sim_fault fault);
 
-// The C text that every SIM print starts with.
-extern const char ft_sim_prelude[];
+// The C text that every SIM print starts with: pieces, until NULL.
+extern const char *const ft_sim_prelude[];
 
 #endif

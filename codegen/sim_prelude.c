@@ -1,8 +1,11 @@
+#include <stddef.h>
+
 #include "codegen/sim.h"
 
 // The same structures as in sim.h, without its includes. Static, so that kernels can
 // share a translation unit or be alone.
-const char ft_sim_prelude[] =
+const char *const ft_sim_prelude[] = {
+    // who touches what, and what a kernel asks of its launch
     "#include <math.h>\n"
     "#include <stdint.h>\n"
     "#define FT_FN static inline __attribute__((unused))\n"
@@ -10,7 +13,10 @@ const char ft_sim_prelude[] =
     "#define ft_nan_f32 __builtin_nanf(\"\")\n"
     "#define ft_inf_f64 __builtin_inf()\n"
     "#define ft_nan_f64 __builtin_nan(\"\")\n"
-    "typedef struct ft_sim_cell { uint64_t writer, reader, other; } ft_sim_cell;\n"
+    "typedef struct ft_sim_cell {\n"
+    "  uint64_t writer, reader, other;\n"
+    "  uint32_t is_set, is_awaited;\n"
+    "} ft_sim_cell;\n"
     "typedef struct ft_sim_state ft_sim_state;\n"
     "struct ft_sim_state {\n"
     "  uint64_t block, epoch, fuel;\n"
@@ -22,9 +28,14 @@ const char ft_sim_prelude[] =
     "  uint64_t *seen;\n"
     "  int32_t (*arrive)(ft_sim_state *, int32_t *, uint32_t, int64_t, int64_t,\n"
     "                    int64_t);\n"
+    "  void (*copy)(ft_sim_state *, void *, ft_sim_cell *, const void *, int64_t,\n"
+    "               int64_t, uint64_t);\n"
+    "  void (*commit)(ft_sim_state *, uint64_t);\n"
+    "  void (*wait)(ft_sim_state *, int64_t, uint64_t);\n"
     "};\n"
     "enum { FT_SIM_BOUNDS = 1, FT_SIM_MISALIGNED, FT_SIM_RACE, FT_SIM_UNINITIALISED,\n"
-    "       FT_SIM_DIVERGENT, FT_SIM_ENDLESS };\n"
+    "       FT_SIM_DIVERGENT, FT_SIM_ENDLESS, FT_SIM_UNWAITED };\n",
+    // checks of single accesses
     "FT_FN int ft_sim_fault(ft_sim_state *s, int fault, uint32_t buffer, int64_t index,\n"
     "                       uint64_t thread, uint64_t other) {\n"
     "  if (s->fault) return 0;\n"
@@ -55,7 +66,8 @@ const char ft_sim_prelude[] =
     "  if (!cell) return 1;\n"
     "  uint64_t now = ft_sim_stamp(s, thread);\n"
     "  ft_sim_cell *c = &cell[index];\n"
-    "  if (!c->writer) ft_sim_fault(s, FT_SIM_UNINITIALISED, buffer, index, thread, 0);\n"
+    "  if (c->is_awaited) ft_sim_fault(s, FT_SIM_UNWAITED, buffer, index, thread, 0);\n"
+    "  if (!c->is_set) ft_sim_fault(s, FT_SIM_UNINITIALISED, buffer, index, thread, 0);\n"
     "  if (ft_sim_is_racing(s, c->writer, now))\n"
     "    ft_sim_fault(s, FT_SIM_RACE, buffer, index, thread, (c->writer - 1) & 4095);\n"
     "  if (c->reader != now) c->other = c->reader, c->reader = now;\n"
@@ -67,18 +79,42 @@ const char ft_sim_prelude[] =
     "    return ft_sim_fault(s, FT_SIM_BOUNDS, buffer, index, thread, 0);\n"
     "  uint64_t now = ft_sim_stamp(s, thread);\n"
     "  ft_sim_cell *c = &cell[index];\n"
+    "  if (c->is_awaited) ft_sim_fault(s, FT_SIM_UNWAITED, buffer, index, thread, 0);\n"
     "  if (ft_sim_is_racing(s, c->writer, now))\n"
     "    ft_sim_fault(s, FT_SIM_RACE, buffer, index, thread, (c->writer - 1) & 4095);\n"
     "  if (ft_sim_is_racing(s, c->reader, now))\n"
     "    ft_sim_fault(s, FT_SIM_RACE, buffer, index, thread, (c->reader - 1) & 4095);\n"
     "  if (ft_sim_is_racing(s, c->other, now))\n"
     "    ft_sim_fault(s, FT_SIM_RACE, buffer, index, thread, (c->other - 1) & 4095);\n"
-    "  c->writer = now;\n"
+    "  c->writer = now, c->is_set = 1;\n"
     "  return 1;\n"
-    "}\n"
+    "}\n",
+    // what is made of them
     "FT_FN void ft_sim_align(ft_sim_state *s, uint32_t buffer, int64_t index,\n"
     "                        int64_t lanes, uint64_t thread) {\n"
     "  if (index % lanes) ft_sim_fault(s, FT_SIM_MISALIGNED, buffer, index, thread, 0);\n"
+    "}\n"
+    // Starts a copy: the cells are the thread's from here on.
+    "FT_FN void ft_sim_copy(ft_sim_state *s, void *to, ft_sim_cell *cell,\n"
+    "                       uint32_t buffer, int64_t count, int64_t index,\n"
+    "                       const void *from, uint32_t source, int64_t source_count,\n"
+    "                       int64_t source_index, int64_t lanes, int64_t size,\n"
+    "                       int is_copied, uint64_t thread) {\n"
+    "  ft_sim_align(s, buffer, index, lanes, thread);\n"
+    "  ft_sim_align(s, source, source_index, lanes, thread);\n"
+    "  for (int64_t l = 0; l < lanes; l++) {\n"
+    "    if (!ft_sim_write(s, cell, buffer, count, index + l, thread)) return;\n"
+    "    if (is_copied &&\n"
+    "        !ft_sim_read(s, 0, source, source_count, source_index + l, thread)) "
+    "return;\n"
+    "  }\n"
+    "  s->copy(s, (char *)to + index * size, cell + index,\n"
+    "          is_copied ? (const char *)from + source_index * size : 0, lanes,\n"
+    "          lanes * size, thread);\n"
+    "}\n"
+    // Memory that is allocated again holds nothing, but who touched it still races.
+    "FT_FN void ft_sim_renew(ft_sim_cell *cell, int64_t count) {\n"
+    "  for (int64_t i = 0; i < count; i++) cell[i].is_set = 0;\n"
     "}\n"
     // Where register |index| of |count| is; 0 when it is none.
     "FT_FN int64_t ft_sim_slot(ft_sim_state *s, uint32_t buffer, int64_t count,\n"
@@ -88,4 +124,6 @@ const char ft_sim_prelude[] =
     "}\n"
     "FT_FN void ft_sim_agree(ft_sim_state *s, int64_t a, int64_t b, uint64_t thread) {\n"
     "  if (a != b) ft_sim_fault(s, FT_SIM_DIVERGENT, 0, 0, thread, 0);\n"
-    "}\n";
+    "}\n",
+    NULL,
+};

@@ -196,10 +196,10 @@ static uint32_t choose_written(const launched *l, uint32_t o, int64_t *index) {
   const ft_sim_cell *cell = l->cell[l->inputs + o];
   int64_t written = 0, count = l->count[l->inputs + o], at = 0;
   uint32_t chosen = 0;
-  for (int64_t i = 0; i < count; i++) written += cell[i].writer != 0;
+  for (int64_t i = 0; i < count; i++) written += cell[i].is_set;
   int64_t stride = written / CHECKED + 1;
   for (int64_t i = 0; i < count && chosen < CHECKED; i++)
-    if (cell[i].writer && at++ % stride == 0) index[chosen++] = i;
+    if (cell[i].is_set && at++ % stride == 0) index[chosen++] = i;
   return chosen;
 }
 

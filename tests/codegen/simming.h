@@ -126,14 +126,16 @@ static inline const char *simmed_launch(const simmed *c, const ft_sim_call *call
   return ratio <= 1 ? NULL : ft_arena_printf(arena, "error %g of the tolerance", ratio);
 }
 
-// What is wrong with case |c|; NULL: nothing. A kernel with a workspace runs twice on it.
+// What is wrong with case |c|; NULL: nothing. A kernel with a workspace runs twice on it,
+// one with copies with both landings.
 static inline const char *simmed_wrong(const simmed *c, void *library, ft_arena *arena) {
   ft_tensor *out = FT_NEW_ARRAY(arena, ft_tensor, c->workload->group.output_count);
   ft_sim_call call = simmed_call(c, library, arena, out);
-  int launches = call.workspace_bytes ? 2 : 1;
+  int launches = call.workspace_bytes || c->launch.has_copies ? FT_SIM_LANDINGS : 1;
   const char *wrong = NULL;
   for (int i = 0; i < launches && !wrong; i++) {
     call.seed = (uint64_t)i + 1;
+    call.landing = (ft_sim_landing)i;
     wrong = simmed_launch(c, &call, out, arena);
   }
   return wrong;

@@ -212,6 +212,8 @@ static const struct {
     {"two layouts", draw_two_layouts},
     {"two steps", draw_two_steps},
     {"turned dtypes", draw_turned_dtypes},
+    {"staged sum", draw_staged_sum},
+    {"turned rows", draw_turned_rows},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 

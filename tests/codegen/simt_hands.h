@@ -166,12 +166,142 @@ static inline ft_kir *build_held_rows(ft_arena *arena) {
   return hand_end(&h);
 }
 
+// ---- sums of rows: a warp copies one slab ahead of the one it adds
+
+enum { LANES = 32 };
+enum { MOST_LANES = 4, WIDE = 2 * LANES * MOST_LANES + 44 };  // the last slab is short
+
+static inline void draw_staged_sum(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(4, WIDE));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, one(s, FT_OP_ABS, x), 2));
+}
+
+typedef struct staging {
+  hand h;
+  uint32_t in, slab, total;
+  uint16_t lanes;
+  int64_t slabs;
+} staging;
+
+// Where the thread's part of slab |number| goes to: the two take turns.
+static inline ft_kir_id staged_place(staging *g, ft_kir_id number) {
+  hand *h = &g->h;
+  ft_kir_id turn = ft_kir_index(h->kir, FT_KIR_IMOD, number, hand_number(h, 2));
+  return hand_times(h, turn, LANES * g->lanes);
+}
+
+static inline void stage(staging *g, ft_kir_id number) {
+  hand *h = &g->h;
+  ft_kir_id own = hand_times(h, h->thread, g->lanes);
+  ft_kir_id column = hand_plus(h, hand_times(h, number, LANES * g->lanes), own);
+  ft_kir_id inside = ft_kir_index(h->kir, FT_KIR_ILESS, column, hand_number(h, WIDE));
+  ft_kir_copy(h->kir, h->here, g->in, hand_plus(h, hand_times(h, h->block, WIDE), column),
+              g->slab, hand_plus(h, staged_place(g, number), own), g->lanes, inside);
+  ft_kir_commit(h->kir, h->here);
+}
+
+// Each thread adds what its neighbours copied.
+static inline void add_staged(staging *g, ft_kir_id number) {
+  hand *h = &g->h;
+  ft_kir_block *outer = h->here;
+  ft_kir_id none = hand_number(h, 0);
+  ft_kir_stmt *parts = hand_loop(h, FT_KIR_UNROLL, g->lanes);
+  ft_kir_id mirror =
+      ft_kir_index(h->kir, FT_KIR_ISUB, hand_number(h, LANES - 1), h->thread);
+  ft_kir_id at = hand_plus(h, hand_times(h, parts->value, LANES), mirror);
+  ft_kir_id x = hand_load(h, g->slab, 1, hand_plus(h, staged_place(g, number), at));
+  x = ft_kir_primitive(h->kir, h->here, FT_OP_ABS, FT_F32, &x, 1);
+  hand_store(h, g->total, hand_sum(h, hand_load(h, g->total, 1, none), x), none);
+  h->here = outer;
+}
+
+static inline void walk_slabs(staging *g) {
+  hand *h = &g->h;
+  ft_kir_block *outer = h->here;
+  stage(g, hand_number(h, 0));
+  ft_kir_stmt *slabs = hand_loop(h, FT_KIR_SERIAL, g->slabs);
+  stage(g, hand_plus(h, slabs->value, hand_number(h, 1)));
+  ft_kir_wait(h->kir, h->here, 1);
+  ft_kir_barrier(h->kir, h->here);
+  add_staged(g, slabs->value);
+  ft_kir_barrier(h->kir, h->here);
+  h->here = outer;
+}
+
+static inline ft_kir *build_staged_sum(uint16_t lanes, ft_arena *arena) {
+  staging g = {.h = hand_start(4, LANES, arena), .lanes = lanes};
+  hand *h = &g.h;
+  ft_kir_type single = {FT_F32, 1};
+  g.slabs = (WIDE + LANES * lanes - 1) / (LANES * lanes);
+  g.in = ft_kir_global(h->kir, FT_F32, 4 * WIDE, 0, false);
+  uint32_t out = ft_kir_global(h->kir, FT_F32, 4, 1, true);
+  g.slab = ft_kir_shared(h->kir, h->here, FT_F32, 2 * LANES * lanes);
+  g.total = ft_kir_register(h->kir, h->here, single);
+  hand_store(h, g.total, ft_kir_element(h->kir, h->here, single, 0), hand_number(h, 0));
+  walk_slabs(&g);
+  ft_kir_id sum = hand_load(h, g.total, 1, hand_number(h, 0));
+  for (int64_t mask = LANES / 2; mask; mask /= 2)
+    sum = hand_sum(h, sum, ft_kir_shuffle(h->kir, h->here, sum, mask));
+  ft_kir_stmt *first =
+      ft_kir_if(h->kir, ft_kir_index(h->kir, FT_KIR_ILESS, h->thread, hand_number(h, 1)));
+  ft_kir_append(h->here, first);
+  h->here = &first->body;
+  hand_store(h, out, sum, h->block);
+  return hand_end(h);
+}
+
+static inline ft_kir *build_staged_by_4(ft_arena *arena) {
+  return build_staged_sum(4, arena);
+}
+static inline ft_kir *build_staged_by_2(ft_arena *arena) {
+  return build_staged_sum(2, arena);
+}
+static inline ft_kir *build_staged_by_1(ft_arena *arena) {
+  return build_staged_sum(1, arena);
+}
+
+// ---- absolute values: the first blocks and the others each turn their row around by
+// shared memory of their own
+
+enum { TURNED_ROWS = 5, TURNED = 64 };
+
+static inline void draw_turned_rows(sketch *s) {
+  output(s, one(s, FT_OP_ABS, input(s, FT_F32, SHAPE(TURNED_ROWS, TURNED))));
+}
+
+static inline void turn_row(hand *h, uint32_t in, uint32_t out, int64_t count) {
+  uint32_t slab = ft_kir_shared(h->kir, h->here, FT_F32, count);
+  ft_kir_id row = hand_times(h, h->block, TURNED);
+  hand_store(h, slab, hand_load(h, in, 1, hand_plus(h, row, h->thread)), h->thread);
+  ft_kir_barrier(h->kir, h->here);
+  ft_kir_id back =
+      ft_kir_index(h->kir, FT_KIR_ISUB, hand_number(h, TURNED - 1), h->thread);
+  ft_kir_id x = hand_load(h, slab, 1, back);
+  hand_store(h, out, ft_kir_primitive(h->kir, h->here, FT_OP_ABS, FT_F32, &x, 1),
+             hand_plus(h, row, back));
+}
+
+static inline ft_kir *build_turned_rows(ft_arena *arena) {
+  hand h = hand_start(TURNED_ROWS, TURNED, arena);
+  uint32_t in = ft_kir_global(h.kir, FT_F32, TURNED_ROWS * TURNED, 0, false);
+  uint32_t out = ft_kir_global(h.kir, FT_F32, TURNED_ROWS * TURNED, 1, true);
+  ft_kir_id first = ft_kir_index(h.kir, FT_KIR_ILESS, h.block, hand_number(&h, 2));
+  ft_kir_stmt *branch = ft_kir_if(h.kir, first);
+  ft_kir_append(h.here, branch);
+  h.here = &branch->body;
+  turn_row(&h, in, out, TURNED);
+  h.here = &branch->otherwise;
+  turn_row(&h, in, out, 2 * TURNED);
+  return hand_end(&h);
+}
+
 static const struct {
   const char *drawing;
   ft_kir *(*build)(ft_arena *arena);
 } hands[] = {
-    {"split sum", build_split_sum},
-    {"held rows", build_held_rows},
+    {"split sum", build_split_sum},    {"held rows", build_held_rows},
+    {"staged sum", build_staged_by_4}, {"staged sum", build_staged_by_2},
+    {"staged sum", build_staged_by_1}, {"turned rows", build_turned_rows},
 };
 enum { HANDS = sizeof hands / sizeof *hands };
 
