@@ -26,7 +26,7 @@ typedef struct ft_cli_file {
 typedef struct ft_cli_options {
   const char *model;
   bool json, verify, graph, recalibrate, help;
-  const char *store, *cache, *allow;
+  const char *store, *cache, *allow, *target;
   uint64_t time_ns, seed, bytes;
   uint32_t trials, rounds, window, span, jobs, threads, top;
   uint32_t dim_count;
@@ -39,7 +39,7 @@ typedef struct ft_cli_options {
   ft_input_range range[FT_MAX_DIM_OPTIONS];
   const char *outputs;
   const char *argument;  // the one that is not an option: a model (then |model| too), ...
-  const char *format, *output, *folder;
+  const char *format, *output, *folder, *plan;
   uint64_t since_ns;  // unix time
   uint32_t top_k;
   bool samples;
@@ -73,6 +73,9 @@ int ft_cli_open(ft_cli_context *context);
 // The same without probing the target: only arena, store and (when one is named) model.
 int ft_cli_open_store(ft_cli_context *context);
 void ft_cli_close(ft_cli_context *context);
+
+// run on a target without a device: its kernels in SIM. The exit code.
+int ft_cli_run_sim(ft_cli_context *context);
 
 // Non-zero once SIGINT or SIGTERM came. The process ends with 130 in any case: by itself,
 // or 0.8 s later, or at once by a second signal.

@@ -129,7 +129,8 @@ int ft_cli_open(ft_cli_context *c) {
   int code = open_model(c);
   if (code >= 0) return code;
   ft_error error;
-  ft_session_options session = {.store_path = c->options.store,
+  ft_session_options session = {.target = c->options.target,
+                                .store_path = c->options.store,
                                 .cache_folder = c->options.cache,
                                 .jobs = c->options.jobs,
                                 .threads = c->options.threads,

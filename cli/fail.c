@@ -19,6 +19,7 @@ static const char *hint_of(const ft_model *model, const ft_error *error) {
     case FT_CORRUPT:
       return "keep the file, and start a new store with --store FILE";
     case FT_UNAVAILABLE:
+      if (strstr(error->text, "NVRTC")) return "every other target works without it";
       return "fusetune doctor says what is missing";
     case FT_INTERRUPTED:
       return "the same command goes on where this one stopped";

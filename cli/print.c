@@ -60,21 +60,45 @@ static void print_trial(const ft_group_trial *trial) {
   printf("   (fusetune repro %lld)\n", (long long)trial->id);
 }
 
+// What the compiler says of a GPU's kernel.
+static void print_resources(const ft_plan_group *g) {
+  const ft_static_facts *f = &g->facts;
+  if (g->launch.block_threads == 0) return;
+  long long spilled = (f->spill_store_bytes > 0 ? f->spill_store_bytes : 0) +
+                      (f->spill_load_bytes > 0 ? f->spill_load_bytes : 0);
+  printf(
+      "    %u blocks of %u threads, %lld registers, %lld bytes spilled, %lld bytes "
+      "shared, occupancy %.0f %%\n",
+      g->grid, g->launch.block_threads, (long long)f->registers, spilled,
+      (long long)f->shared_bytes, 100 * f->occupancy);
+}
+
+static void print_group_time(const ft_plan_group *g) {
+  char median[24], low[24], high[24];
+  double ns = (double)g->time.median_ns;
+  if (g->time.samples > 0) {
+    printf("\n    time %s [%s, %s], %u samples", ft_cli_time_text(ns, median),
+           ft_cli_time_text((double)g->time.low_ns, low),
+           ft_cli_time_text((double)g->time.high_ns, high), g->time.samples);
+  } else {
+    ns = g->predicted_ns;
+    printf("\n    predicted %s, never run", ft_cli_time_text(ns, median));
+  }
+  printf("; moves %.2f MB",
+         (double)(g->workload.read_bytes + g->workload.write_bytes) * 1e-6);
+  if (g->roofline_ns > 0 && ns > 0)
+    printf("; %.0f %% of roofline", 100 * g->roofline_ns / ns);
+  putchar('\n');
+}
+
 void ft_cli_print_groups(const ft_answer *answer) {
   const ft_plan *plan = answer->plan;
   for (uint32_t i = 0; i < plan->group_count; i++) {
     const ft_plan_group *g = &plan->group[i];
-    char median[24], low[24], high[24];
     printf("\n  kernel %u  tactic %s ", i, g->tactic);
     print_knobs(&g->schedule);
-    printf("\n    time %s [%s, %s], %u samples; moves %.2f MB",
-           ft_cli_time_text((double)g->time.median_ns, median),
-           ft_cli_time_text((double)g->time.low_ns, low),
-           ft_cli_time_text((double)g->time.high_ns, high), g->time.samples,
-           (double)(g->workload.read_bytes + g->workload.write_bytes) * 1e-6);
-    if (g->roofline_ns > 0 && g->time.median_ns > 0)
-      printf("; %.0f %% of roofline", 100 * g->roofline_ns / (double)g->time.median_ns);
-    putchar('\n');
+    print_group_time(g);
+    print_resources(g);
     print_trial(&answer->trial[i]);
     for (uint32_t k = 0; k < g->workload.group.primitive_count; k++)
       print_primitive(answer->graph, g->workload.group.primitive[k]);
@@ -100,8 +124,15 @@ void ft_cli_print_refusals(const ft_answer *answer) {
     print_refusal(answer->graph, &answer->refusal[i]);
 }
 
+static bool is_predicted(const ft_answer *a) {
+  return strcmp(ft_plan_status(a->plan), "predicted") == 0;
+}
+
 static void print_outcomes(const ft_answer *a) {
-  printf("  trials     %u asked for, %u run now:", a->trials, a->new_trials);
+  if (is_predicted(a))
+    printf("  built      %u candidates:", a->trials);
+  else
+    printf("  trials     %u asked for, %u run now:", a->trials, a->new_trials);
   for (int i = 0; i < FT_OUTCOME_COUNT; i++)
     if (a->failed[i]) printf(" %s %u", ft_outcome_text((ft_outcome)i), a->failed[i]);
   printf("; search ended: %s\n", a->search->stop_reason);
@@ -150,10 +181,34 @@ static void print_comparison(const ft_comparison_report *r) {
     printf("             the budget ended before the kernels' own objects were built\n");
 }
 
-static void print_groups_measured(const ft_search_result *s) {
+static void print_groups_measured(const ft_answer *a) {
+  const ft_search_result *s = a->search;
   double share = s->group_count ? 100.0 * s->measured_count / s->group_count : 0;
-  printf("  groups     %u legal, %u unique, %u measured (%.0f %%), in %u rounds\n",
-         s->legal_groups, s->group_count, s->measured_count, share, s->rounds);
+  printf("  groups     %u legal, %u unique, %u %s (%.0f %%), in %u rounds\n",
+         s->legal_groups, s->group_count, s->measured_count,
+         is_predicted(a) ? "predicted" : "measured", share, s->rounds);
+}
+
+static void print_times(const ft_plan_times *t) {
+  print_time_row("tuned", &t->tuned, &t->tuned);
+  print_time_row("unfused", &t->unfused, &t->tuned);
+  print_time_row("greedy", &t->greedy, &t->tuned);
+  print_time_row("primitive", &t->primitive, &t->tuned);
+}
+
+// Sums of predictions, of all that this run made.
+static void print_predictions(const ft_answer *a) {
+  static const ft_plan_kind kinds[] = {FT_PLAN_TUNED, FT_PLAN_UNFUSED, FT_PLAN_GREEDY,
+                                       FT_PLAN_PRIMITIVE};
+  char text[24];
+  printf("  predicted  for %s (%s) with %s; built, never run: only a measurement tells\n",
+         a->plan->target->device, a->plan->target->name, a->plan->target->toolkit);
+  for (int i = 0; a->is_tuned && i < 4; i++) {
+    double ns = a->predicted_ns[kinds[i]], served = a->plan->times.additive_ns;
+    if (ns > 0 && served > 0)
+      printf("  %-10s %10s   predicted   %.2fx\n", ft_plan_kind_text(kinds[i]),
+             ft_cli_time_text(ns, text), ns / served);
+  }
 }
 
 void ft_cli_print_answer(const ft_answer *a) {
@@ -165,16 +220,21 @@ void ft_cli_print_answer(const ft_answer *a) {
          p->target->name, a->graph->live_operators, p->group_count,
          a->graph->primitive_count);
   printf("  plan       %.19s  (%s match, strategy %s)\n", id, a->match, p->strategy);
-  print_time_row("tuned", &t->tuned, &t->tuned);
-  print_time_row("unfused", &t->unfused, &t->tuned);
-  print_time_row("greedy", &t->greedy, &t->tuned);
-  print_time_row("primitive", &t->primitive, &t->tuned);
+  if (is_predicted(a))
+    print_predictions(a);
+  else
+    print_times(t);
   printf("  additive   %10s   bound %s, gap %.1f %%%s\n",
          ft_cli_time_text(t->additive_ns, additive), ft_cli_time_text(t->bound_ns, bound),
          100 * t->gap, p->window_saturated ? "   (window saturated: try --window)" : "");
   if (!a->is_tuned) return;
-  print_groups_measured(a->search);
+  print_groups_measured(a);
   print_outcomes(a);
+  if (is_predicted(a)) {
+    printf("  served     %s, by prediction: nothing was compared end to end\n",
+           ft_plan_kind_text(a->served));
+    return;
+  }
   if (a->is_replayed) {
     printf("  served     as before: nothing was measured, nothing is stored\n");
     return;

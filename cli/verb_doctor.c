@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "codegen/arch_target.h"
 #include "core/clock.h"
 #include "core/file.h"
 #include "daemon/ceilings.h"
@@ -146,6 +147,14 @@ static void check_libraries(ft_session *s, finding *out) {
            out->is_ok && !*found ? "; the tactic onednn is not offered" : "");
 }
 
+// None is no fault either: then there are no targets sm_NN.
+static void check_nvrtc(ft_session *s, finding *out) {
+  const char *report = ft_arch_report(s->arena);
+  out->name = "nvrtc";
+  out->is_ok = report != NULL;
+  snprintf(out->text, sizeof out->text, "%.390s", report ? report : "out of memory");
+}
+
 static void check_huge_pages(ft_session *s, finding *out) {
   out->name = "power";
   out->is_ok = true;
@@ -202,7 +211,7 @@ static int report(const ft_cli_options *options, const ft_session *s,
 
 static int examine(ft_cli_context *c) {
   static void (*const checks[])(ft_session *, finding *) = {
-      check_compilers, check_libraries, check_store,
+      check_compilers, check_libraries, check_nvrtc,     check_store,
       check_cache,     check_worker,    check_huge_pages};
   enum { COUNT = sizeof checks / sizeof *checks };
   finding found[COUNT + 1] = {0};

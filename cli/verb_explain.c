@@ -26,9 +26,10 @@ static int explain_graph(ft_cli_context *c) {
 
 int ft_verb_explain(int argc, char **argv) {
   ft_cli_context c = {0};
-  int code = ft_cli_parse(
-      "explain", "dim input graph " FT_CONSTRAINTS " threads allow store cache json",
-      true, argc, argv, &c.options);
+  int code = ft_cli_parse("explain",
+                          "dim input graph " FT_CONSTRAINTS
+                          " target threads allow store cache json",
+                          true, argc, argv, &c.options);
   if (code >= 0) return code;
   code = ft_cli_open(&c);
   if (code < 0) code = c.options.graph ? explain_graph(&c) : explain_plan(&c);

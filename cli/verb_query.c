@@ -14,9 +14,9 @@ static int query(ft_cli_context *c) {
 
 int ft_verb_query(int argc, char **argv) {
   ft_cli_context c = {0};
-  int code =
-      ft_cli_parse("query", "dim input " FT_CONSTRAINTS " threads allow store cache json",
-                   true, argc, argv, &c.options);
+  int code = ft_cli_parse(
+      "query", "dim input " FT_CONSTRAINTS " target threads allow store cache json", true,
+      argc, argv, &c.options);
   if (code >= 0) return code;
   code = ft_cli_open(&c);
   if (code < 0) code = query(&c);

@@ -146,11 +146,11 @@ int ft_verb_run(int argc, char **argv) {
   int code =
       ft_cli_parse("run",
                    "verify dim input input-file input-range outputs " FT_CONSTRAINTS
-                   " seed threads allow store cache json",
+                   " seed target threads allow store cache json",
                    true, argc, argv, &c.options);
   if (code >= 0) return code;
   code = ft_cli_open(&c);
-  if (code < 0) code = run(&c);
+  if (code < 0) code = ft_target_is_gpu(&c.session.target) ? ft_cli_run_sim(&c) : run(&c);
   ft_cli_close(&c);
   return code;
 }

@@ -30,7 +30,7 @@ int ft_verb_tune(int argc, char **argv) {
   int code = ft_cli_parse(
       "tune",
       "dim input time trials until-gap from-store window span " FT_CONSTRAINTS
-      " seed jobs threads allow store cache json",
+      " seed jobs target threads allow store cache json",
       true, argc, argv, &c.options);
   if (code >= 0) return code;
   code = ft_cli_open(&c);

@@ -1,31 +1,14 @@
-#include "codegen/codegen.h"
-
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/compile.h"
+#include "codegen/codegen_private.h"
 #include "codegen/prelude.h"
 #include "codegen/print_c.h"
 #include "codegen/process.h"
 #include "codegen/sweep.h"
-#include "codegen/tactic.h"
 #include "core/file.h"
-
-struct ft_codegen {
-  const ft_allocator *allocator;
-  ft_arena *arena;
-  const ft_target *target;
-  ft_compile_options compile;
-  bool test_tactics;
-};
-
-// A candidate as text, with what its launch needs.
-typedef struct emitted {
-  ft_source source;
-  ft_kernel kernel;
-} emitted;
 
 // ---- life
 // --------------------------------------------------------------------------------
@@ -73,7 +56,9 @@ ft_status ft_codegen_create(const ft_codegen_options *options, const ft_target *
 }
 
 void ft_codegen_destroy(ft_codegen *codegen) {
-  if (codegen) ft_arena_destroy(codegen->arena);
+  if (!codegen) return;
+  ft_nvrtc_close(codegen->nvrtc);
+  ft_arena_destroy(codegen->arena);
 }
 
 // ---- match, space, check
@@ -88,6 +73,7 @@ static bool has_library(const ft_target *target, const char *name) {
 }
 
 static bool is_offered(const ft_codegen *codegen, const ft_tactic *tactic) {
+  if (tactic->is_gpu != ft_target_is_gpu(codegen->target)) return false;
   if (tactic->is_test && !codegen->test_tactics) return false;
   return !tactic->library || has_library(codegen->target, tactic->library);
 }
@@ -131,6 +117,12 @@ static ft_status make_ir(const ft_workload *workload, ft_arena *arena, ft_group_
   return FT_OK;
 }
 
+// The tactic whose refusal says most of a group.
+static bool is_meant(const ft_tactic *tactic, const ft_group_ir *ir) {
+  const char *name = tactic->is_gpu ? tactic->name + strlen("simt_") : tactic->name;
+  return ir->refusal ? !strcmp(name, "loop") : !ir->reduced == !strcmp(name, "pointwise");
+}
+
 static uint32_t match(void *self, const ft_workload *workload, ft_arena *arena,
                       const char **out, uint32_t room, const char **reason) {
   const ft_codegen *codegen = self;
@@ -152,10 +144,7 @@ static uint32_t match(void *self, const ft_workload *workload, ft_arena *arena,
     const char *why = NULL;
     double fit = list[i]->match(ir, arena, &why);
     if (fit >= 0) count = insert_name(out, fits, count, room, list[i]->name, fit);
-    // The refusal of the tactic made for such groups says most.
-    bool is_meant = ir->refusal ? !strcmp(list[i]->name, "loop")
-                                : !ir->reduced == !strcmp(list[i]->name, "pointwise");
-    if (fit < 0 && is_meant && fit > closest) {
+    if (fit < 0 && is_meant(list[i], ir) && fit > closest) {
       closest = fit;
       *reason = why ? why : "out of memory";
     }
@@ -209,17 +198,20 @@ static const char *check(void *self, const ft_candidate *candidate, ft_arena *ar
 // ---- emit
 // -----------------------------------------------------------------------------------
 
-// *reason is set when the candidate cannot work.
-static ft_status make_text(const ft_codegen *codegen, const ft_candidate *candidate,
-                           ft_arena *arena, emitted *out, const char **reason,
+ft_status ft_codegen_lower(const ft_codegen *codegen, const ft_candidate *candidate,
+                           ft_arena *arena, ft_emitted *out, const char **reason,
                            ft_error *error) {
   ft_group_ir *ir;
-  *out = (emitted){0};
+  *out = (ft_emitted){0};
   FT_TRY(make_ir(candidate->workload, arena, &ir, error));
   *reason = refusal(codegen, candidate, ir, arena);
   if (*reason) return FT_OK;
   const ft_tactic *tactic = tactic_named(codegen, candidate->tactic);
-  FT_TRY(tactic->build(ir, &candidate->schedule, arena, &out->kernel, error));
+  return tactic->build(ir, &candidate->schedule, arena, &out->kernel, error);
+}
+
+static ft_status print_cpu(const ft_candidate *candidate, ft_arena *arena,
+                           ft_emitted *out, ft_error *error) {
   out->source.body = out->kernel.body;
   if (out->kernel.kir) FT_TRY(ft_print_c(out->kernel.kir, &out->source.body, error));
   out->source.prelude = ft_prelude_for(out->source.body, arena);
@@ -229,107 +221,69 @@ static ft_status make_text(const ft_codegen *codegen, const ft_candidate *candid
   return FT_OK;
 }
 
-// A kernel's source as people see it: who made it, from what, and the whole text.
-static const char *full_text(const ft_candidate *candidate, const emitted *e,
-                             ft_arena *arena) {
+static ft_status print_gpu(ft_arena *arena, ft_emitted *out, const char **reason,
+                           ft_error *error) {
+  FT_TRY(ft_cuda_kernel_make(out->kernel.kir, arena, &out->cuda, reason, error));
+  if (*reason) return FT_OK;
+  out->kernel.grid = (uint32_t)out->cuda.launch.grid;
+  return FT_OK;
+}
+
+ft_status ft_codegen_print(const ft_codegen *codegen, const ft_candidate *candidate,
+                           ft_arena *arena, ft_emitted *out, const char **reason,
+                           ft_error *error) {
+  FT_TRY(ft_codegen_lower(codegen, candidate, arena, out, reason, error));
+  if (*reason) return FT_OK;
+  return ft_target_is_gpu(codegen->target) ? print_gpu(arena, out, reason, error)
+                                           : print_cpu(candidate, arena, out, error);
+}
+
+static const char *launch_text(const ft_emitted *e, ft_arena *arena) {
+  unsigned long long workspace = e->kernel.workspace_bytes;
+  const ft_simt_launch *l = &e->cuda.launch;
+  if (e->cuda.source.text)
+    return ft_arena_printf(arena,
+                           "// blocks %u of %u threads, %llu bytes of %s shared memory, "
+                           "workspace %llu bytes",
+                           e->kernel.grid, l->threads,
+                           (unsigned long long)l->shared_bytes,
+                           l->is_shared_dynamic ? "dynamic" : "static", workspace);
+  return ft_arena_printf(arena, "// blocks %u, scratch %llu bytes, workspace %llu bytes",
+                         e->kernel.grid, (unsigned long long)e->kernel.scratch_bytes,
+                         workspace);
+}
+
+const char *ft_codegen_full_text(const ft_candidate *candidate, const ft_emitted *e,
+                                 ft_arena *arena) {
   char hash[FT_HASH_TEXT + 1];
   ft_hash_text(&candidate->workload->hash, hash);
+  bool is_cuda = e->cuda.source.text != NULL;
   const char *schedule = ft_schedule_json(&candidate->schedule, arena);
-  const char *function = ft_source_function(&e->source, arena);
-  if (!schedule || !function) return NULL;
+  const char *launch = launch_text(e, arena);
+  const char *function =
+      is_cuda ? e->cuda.source.text : ft_source_function(&e->source, arena);
+  if (!schedule || !function || !launch) return NULL;
   return ft_arena_printf(arena,
                          "// fusetune " FT_VERSION
-                         ", codegen %d, ABI ft-cpu-1\n"
-                         "// workload %s\n// tactic %s, schedule %s\n"
-                         "// blocks %u, scratch %llu bytes, workspace %llu bytes\n%s%s",
-                         FT_CODEGEN_VERSION, hash, candidate->tactic, schedule,
-                         e->kernel.grid, (unsigned long long)e->kernel.scratch_bytes,
-                         (unsigned long long)e->kernel.workspace_bytes, e->source.prelude,
-                         function);
+                         ", codegen %d, ABI %s\n"
+                         "// workload %s\n// tactic %s, schedule %s\n%s\n%s%s",
+                         FT_CODEGEN_VERSION, is_cuda ? "ft-cuda-1" : "ft-cpu-1", hash,
+                         candidate->tactic, schedule, launch,
+                         is_cuda ? "" : e->source.prelude, function);
 }
 
 static ft_status emit(void *self, const ft_candidate *candidate, ft_arena *arena,
                       const char **out_source, ft_hash *out_body_hash, ft_error *error) {
-  emitted e;
+  ft_emitted e;
   const char *reason;
-  FT_TRY(make_text(self, candidate, arena, &e, &reason, error));
+  FT_TRY(ft_codegen_print(self, candidate, arena, &e, &reason, error));
   if (reason) FT_FAIL(error, FT_INVALID_ARGUMENT, "%s: %s", candidate->tactic, reason);
-  *out_source = full_text(candidate, &e, arena);
+  *out_source = ft_codegen_full_text(candidate, &e, arena);
   FT_OOM_IF(!*out_source, error);
-  *out_body_hash = e.source.body_hash;
-  return FT_OK;
-}
-
-// ---- build
-// -----------------------------------------------------------------------------------
-
-static ft_static_facts unknown_facts(void) {
-  return (ft_static_facts){-1, -1, -1, -1, -1, -1, -1};
-}
-
-static ft_status describe(const ft_candidate *candidate, const emitted *e,
-                          ft_arena *arena, ft_module *out, ft_error *error) {
-  out->source = full_text(candidate, e, arena);
-  FT_OOM_IF(!out->source, error);
-  out->source_hash = ft_hash_bytes(out->source, strlen(out->source));
-  out->body_hash = e->source.body_hash;
-  out->entry = e->source.entry;
-  out->compiler = e->source.compiler->name;
-  out->flags =
-      ft_compile_flags_with(e->source.compiler, candidate->target, e->source.link, arena);
-  FT_OOM_IF(!out->flags, error);
-  out->link = e->source.link;
-  out->grid = e->kernel.grid;
-  out->threads = (uint32_t)ft_schedule_get(&candidate->schedule, "threads", 1);
-  out->scratch_bytes = e->kernel.scratch_bytes;
-  out->workspace_bytes = e->kernel.workspace_bytes;
-  return FT_OK;
-}
-
-static void refuse_module(ft_module *out, const char *reason) {
-  *out = (ft_module){.outcome = FT_OUTCOME_COMPILE_ERROR,
-                     .source = "",
-                     .entry = "",
-                     .path = "",
-                     .compiler = "",
-                     .flags = "",
-                     .log = reason,
-                     .grid = 1,
-                     .threads = 1,
-                     .facts = unknown_facts()};
-}
-
-static ft_status build(void *self, const ft_candidate *candidate, uint32_t count,
-                       bool alone, ft_arena *arena, ft_module *out, ft_error *error) {
-  ft_codegen *codegen = self;
-  ft_source *source = FT_NEW_ARRAY(arena, ft_source, count);
-  uint32_t *of = FT_NEW_ARRAY(arena, uint32_t, count);
-  ft_object *object = FT_NEW_ARRAY(arena, ft_object, count);
-  FT_OOM_IF(!source || !of || !object, error);
-  uint32_t sources = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    emitted e;
-    const char *reason;
-    FT_TRY(make_text(codegen, &candidate[i], arena, &e, &reason, error));
-    refuse_module(&out[i], reason);
-    if (reason) continue;
-    FT_TRY(describe(&candidate[i], &e, arena, &out[i], error));
-    of[sources] = i;
-    source[sources++] = e.source;
-  }
-  ft_compile_options options = codegen->compile;
-  options.alone = alone;
-  FT_TRY(ft_compile(&options, source, sources, arena, object, error));
-  for (uint32_t i = 0; i < sources; i++) {
-    ft_module *m = &out[of[i]];
-    m->outcome = object[i].outcome;
-    m->path = object[i].path;
-    m->log = object[i].log;
-    m->build_ns = object[i].build_ns;
-  }
+  *out_body_hash = e.cuda.source.text ? e.cuda.source.body_hash : e.source.body_hash;
   return FT_OK;
 }
 
 ft_builder ft_codegen_builder(ft_codegen *codegen) {
-  return (ft_builder){codegen, match, space, check, emit, build};
+  return (ft_builder){codegen, match, space, check, emit, ft_codegen_build};
 }

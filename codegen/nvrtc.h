@@ -1,7 +1,13 @@
 // nvrtc - CUDA text to a cubin for one architecture, in this process, without a GPU.
 //
 // The library is loaded at run time; nothing here needs CUDA to build. Looked for in
-// $CUDA_HOME/lib64, /usr/local/cuda/lib64 and wherever the loader looks.
+// $CUDA_HOME/lib64, /usr/local/cuda/lib64 and wherever the loader looks;
+// FUSETUNE_NVRTC=none says that there is none.
+//
+// Compiling happens in this process, so a compile cannot be killed. It is asked to stop
+// between its phases (some dozens of times a kernel, in NVRTC 12.8 and later), and only
+// text of our own is ever given to it. A phase that hung would hang the process: then
+// Ctrl-C still ends it (cli/context.c), and everything written down is kept.
 #ifndef FT_CODEGEN_NVRTC_H
 #define FT_CODEGEN_NVRTC_H
 
@@ -11,14 +17,19 @@
 
 typedef struct ft_nvrtc ft_nvrtc;
 
-// UNAVAILABLE: no NVRTC; the text says where it was looked for. Never unloaded.
-// Thread-compatible.
+// UNAVAILABLE: no NVRTC; the text says where it was looked for. Never unloaded. Once
+// open, thread-safe: NVRTC's front end takes turns, what follows runs side by side.
 FT_MUST_CHECK ft_status ft_nvrtc_open(const ft_allocator *allocator, ft_nvrtc **out,
                                       ft_error *error);
 void ft_nvrtc_close(ft_nvrtc *nvrtc);
 
+const char *ft_nvrtc_version(const ft_nvrtc *nvrtc);  // "13.0"; as long as |nvrtc|
+bool ft_nvrtc_knows(const ft_nvrtc *nvrtc, const char *arch);
+// "sm_75 sm_80 ..." in |arena|; NULL: out of memory.
+const char *ft_nvrtc_archs(const ft_nvrtc *nvrtc, ft_arena *arena);
+
 typedef struct ft_cubin {
-  ft_outcome outcome;  // OK or COMPILE_ERROR
+  ft_outcome outcome;  // OK, COMPILE_ERROR, or TIMEOUT
   const char *log;     // of NVRTC and ptxas
   const void *data;    // the cubin; NULL unless OK
   size_t bytes;
@@ -31,5 +42,12 @@ typedef struct ft_cubin {
 FT_MUST_CHECK ft_status ft_nvrtc_compile(ft_nvrtc *nvrtc, const char *source,
                                          const char *entry, const char *arch,
                                          ft_arena *arena, ft_cubin *out, ft_error *error);
+// The same, given up between two phases when it took |limit_ns| (0: never; outcome
+// TIMEOUT), or *|stop| is set (INTERRUPTED; NULL: never).
+FT_MUST_CHECK ft_status ft_nvrtc_compile_within(ft_nvrtc *nvrtc, const char *source,
+                                                const char *entry, const char *arch,
+                                                uint64_t limit_ns,
+                                                const volatile int *stop, ft_arena *arena,
+                                                ft_cubin *out, ft_error *error);
 
 #endif

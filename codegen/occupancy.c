@@ -1,17 +1,5 @@
 #include "codegen/occupancy.h"
 
-#include <stddef.h>
-#include <string.h>
-
-static const ft_chip chips[] = {
-    {"sm_80", 108, 2048, 32, 65536, 167936, 166912, 1024},
-    {"sm_86", 82, 1536, 16, 65536, 102400, 101376, 1024},
-    {"sm_89", 128, 1536, 24, 65536, 102400, 101376, 1024},
-    {"sm_90", 132, 2048, 32, 65536, 233472, 232448, 1024},
-    {"sm_100", 148, 2048, 32, 65536, 233472, 232448, 1024},
-    {"sm_120", 170, 1536, 24, 65536, 102400, 101376, 1024},
-};
-
 enum {
   WARP = 32,
   SCHEDULERS = 4,
@@ -20,16 +8,6 @@ enum {
   MOST_REGISTERS = 255,
   MOST_THREADS = 1024,
 };
-
-const ft_chip *ft_chip_find(const char *arch) {
-  for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
-    size_t length = strlen(chips[i].arch);
-    if (strncmp(chips[i].arch, arch, length)) continue;
-    const char *rest = arch + length;
-    if (!*rest || ((*rest == 'a' || *rest == 'f') && !rest[1])) return &chips[i];
-  }
-  return NULL;
-}
 
 static uint64_t round_up(uint64_t n, uint64_t unit) {
   return (n + unit - 1) / unit * unit;

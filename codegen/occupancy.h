@@ -4,21 +4,13 @@
 // Formula: registers are handed out per warp in units of 256, a quarter of them to each
 // of four schedulers; shared memory in units of 128 bytes, with a part that the system
 // reserves. It agrees with cuda_occupancy.h of CUDA 13.0 (checked by a test with that
-// header's results). Chip numbers: CUDA C++ Programming Guide, table of compute
-// capabilities.
+// header's results).
 #ifndef FT_CODEGEN_OCCUPANCY_H
 #define FT_CODEGEN_OCCUPANCY_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
-typedef struct ft_chip {
-  const char *arch;  // "sm_90"
-  uint32_t units;    // multiprocessors of its largest usual product
-  uint32_t threads_per_unit, blocks_per_unit;
-  uint32_t registers_per_unit;
-  uint64_t shared_per_unit, shared_per_block, shared_reserved;  // bytes
-} ft_chip;
+#include "graph/chip.h"
 
 typedef enum ft_occupancy_limit {
   FT_LIMIT_THREADS,
@@ -33,8 +25,6 @@ typedef struct ft_occupancy {
   ft_occupancy_limit limit;
 } ft_occupancy;
 
-// NULL: no numbers for |arch|. Suffixes (sm_90a) are those of their base.
-const ft_chip *ft_chip_find(const char *arch);
 // |registers| per thread, |shared_bytes| per block (static and dynamic).
 ft_occupancy ft_occupancy_of(const ft_chip *chip, uint32_t threads, uint32_t registers,
                              uint64_t shared_bytes);

@@ -28,6 +28,7 @@ typedef struct ft_schedules {
 typedef struct ft_tactic {
   const char *name;
   bool is_test;         // only with ft_codegen_options.test_tactics
+  bool is_gpu;          // for targets whose kernels are in the shape of a GPU; else cpu
   const char *library;  // NULL, or what target.libraries must name: "onednn"
   // How well it fits: larger is better; < 0 not at all, then *reason says why.
   double (*match)(const ft_group_ir *ir, ft_arena *arena, const char **reason);

@@ -49,11 +49,27 @@ static json_t *comparison_json(const ft_comparison_report *r) {
                    "incumbent", incumbent, "binaries", (int)r->is_alone);
 }
 
+static json_t *predicted_json(const ft_answer *a) {
+  json_t *o = json_object();
+  for (int kind = 0; kind < FT_PLAN_KINDS; kind++)
+    json_object_set_new(
+        o, ft_plan_kind_text((ft_plan_kind)kind),
+        a->predicted_ns[kind] > 0 ? json_real(a->predicted_ns[kind]) : json_null());
+  return o;
+}
+
+static bool is_predicted(const ft_answer *a) {
+  return strcmp(ft_plan_status(a->plan), "predicted") == 0;
+}
+
 static void add_tuning(json_t *o, const ft_answer *a) {
   json_object_set_new(o, "trials", json_integer(a->trials));
   json_object_set_new(o, "new_trials", json_integer(a->new_trials));
   json_object_set_new(o, "outcomes", outcomes_json(a));
-  if (!a->is_replayed) {
+  if (is_predicted(a)) {
+    json_object_set_new(o, "served", json_string(ft_plan_kind_text(a->served)));
+    json_object_set_new(o, "predicted_ns", predicted_json(a));
+  } else if (!a->is_replayed) {
     json_object_set_new(o, "served", json_string(ft_plan_kind_text(a->served)));
     json_object_set_new(o, "sign_test_p", json_real(a->sign_p));
     json_object_set_new(o, "comparison", comparison_json(&a->comparison));

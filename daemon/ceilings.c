@@ -138,7 +138,7 @@ ft_status ft_session_predictor_open(ft_session *s, int64_t run_id, uint64_t limi
 }
 
 const ft_predictor *ft_session_predictor(const ft_session *s) {
-  return s->roofline ? &s->predictor : NULL;
+  return s->predictor.self ? &s->predictor : NULL;
 }
 
 double ft_session_bound_ns(const ft_session *s, const ft_workload *workload) {

@@ -55,6 +55,9 @@ ft_status ft_session_replay(ft_session *session, const ft_model *model,
                             const ft_tune_options *options, ft_arena *arena,
                             ft_answer *out, ft_error *error) {
   memset(out, 0, sizeof *out);
+  if (ft_target_is_gpu(&session->target))
+    FT_FAIL(error, FT_INVALID_ARGUMENT,
+            "the store has no times of target %s: tune predicts", session->target.name);
   ft_stored_runner runner = {.session = session};
   if (model->constraints)
     runner.max_workspace_bytes = model->constraints->max_workspace_bytes;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codegen/arch_target.h"
 #include "daemon/measured_runner.h"
 #include "db/trial_log.h"
 #include "graph/import_json.h"
@@ -72,8 +73,24 @@ static ft_status relax_numerics(ft_session *s, const char *list, ft_error *error
   return FT_OK;
 }
 
+static ft_status probe_gpu(ft_session *s, const ft_session_options *options,
+                           ft_error *error) {
+  FT_TRY(ft_arch_target(options->target, s->arena, &s->target, error));
+  if (options->threads)
+    FT_FAIL(error, FT_INVALID_ARGUMENT, "%u threads: target %s has no thread pool",
+            options->threads, s->target.name);
+  if (options->allow) FT_TRY(relax_numerics(s, options->allow, error));
+  s->chip = ft_chip_find(s->target.name);
+  s->gpu_bounds = (ft_gpu_bounds){s->chip, ft_arena_create(ft_allocator_system())};
+  FT_OOM_IF(!s->gpu_bounds.scratch, error);
+  if (s->chip) s->predictor = ft_gpu_predictor(&s->gpu_bounds);
+  return ft_target_seal(&s->target, error);
+}
+
 static ft_status probe_target(ft_session *s, const ft_session_options *options,
                               ft_error *error) {
+  if (options->target && strcmp(options->target, "cpu") != 0)
+    return probe_gpu(s, options, error);
   FT_TRY(ft_cpu_target_probe(s->arena, &s->target, error));
   FT_TRY(limit_threads(&s->target, options->threads, error));
   if (options->allow) FT_TRY(relax_numerics(s, options->allow, error));
@@ -106,6 +123,7 @@ static ft_status open_rooms(ft_session *s, const ft_session_options *options,
   FT_TRY(ft_codegen_create(&codegen, &s->target, heap, &s->codegen, error));
   s->builder = ft_codegen_builder(s->codegen);
   s->check_limit_ns = options->check_limit_ns ? options->check_limit_ns : 10000000000u;
+  if (ft_target_is_gpu(&s->target)) return FT_OK;
   ft_runner_options runner = {.worker_argv = options->worker_argv,
                               .check_limit_ns = s->check_limit_ns,
                               .stop = options->stop};
@@ -123,6 +141,7 @@ ft_status ft_session_open(const ft_session_options *options, ft_session *out,
 
 void ft_session_close(ft_session *s) {
   ft_roofline_destroy(s->roofline);
+  ft_arena_destroy(s->gpu_bounds.scratch);
   ft_cpu_runner_destroy(s->runner);
   ft_codegen_destroy(s->codegen);
   ft_store_close(s->store);

@@ -10,12 +10,15 @@
 //  5. A plan is saved as served only after it ran end to end, was compared with the
 //     reference, and beat unfused in the interleaved comparison, and what was served
 //     before as well (daemon/contest.h); else that stays, or unfused is served.
+//  6. On a target without a device nothing runs: what is served there is predicted, is
+//     called so everywhere, and leaves no trial in the store.
 #ifndef FT_DAEMON_SESSION_H
 #define FT_DAEMON_SESSION_H
 
 #include <jansson.h>
 
 #include "codegen/codegen.h"
+#include "cost_model/gpu_roofline.h"
 #include "cost_model/roofline.h"
 #include "db/store.h"
 #include "graph/import.h"
@@ -24,6 +27,7 @@
 #include "search/search.h"
 
 typedef struct ft_session_options {
+  const char *target;      // "cpu" (NULL), "sm_90", "sim"
   const char *store_path;  // NULL: ft_store_default_path
   const char *
       cache_folder;  // NULL: $FUSETUNE_CACHE, $XDG_CACHE_HOME/fusetune, ~/.cache/fusetune
@@ -44,9 +48,11 @@ typedef struct ft_session {
   int64_t target_id;
   ft_codegen *codegen;
   ft_builder builder;
-  ft_cpu_runner *runner;
-  ft_roofline *roofline;   // NULL until a tuning run opens it (daemon/ceilings.h)
-  ft_predictor predictor;  // of |roofline|
+  ft_cpu_runner *runner;  // NULL on targets without a device
+  ft_roofline *roofline;  // NULL until a tuning run opens it (daemon/ceilings.h)
+  const ft_chip *chip;    // of a target sm_NN; else NULL
+  ft_gpu_bounds gpu_bounds;
+  ft_predictor predictor;  // of |roofline| or |gpu_bounds|; self NULL: none
   bool is_recalibrated;    // an alarm measured the ceilings anew
   int64_t run_id;          // of the tuning run; 0: none yet
   const char *store_path, *cache_folder;
@@ -54,8 +60,11 @@ typedef struct ft_session {
   const volatile int *stop;
 } ft_session;
 
-// Probes the target "cpu", opens the store, starts nothing yet. Close in any case.
-// INVALID_ARGUMENT: more threads than cpus this process may use, or an unknown |allow|.
+// Probes the target, opens the store, starts nothing yet. Close in any case. The session
+// stays where it is: parts of it point to others.
+// INVALID_ARGUMENT: no such target (the text lists them), more threads than cpus this
+// process may use, threads for a target without a device, or an unknown |allow|.
+// UNAVAILABLE: no C compiler, or, for sm_NN, no NVRTC; the text says what to install.
 FT_MUST_CHECK ft_status ft_session_open(const ft_session_options *options,
                                         ft_session *out, ft_error *error);
 void ft_session_close(ft_session *session);
@@ -144,8 +153,11 @@ typedef struct ft_answer {
   uint32_t refusal_count;  // why neighbours do not share a kernel; not after a tuning run
   const ft_refusal_record *refusal;
   // Only after a tuning run:
-  bool is_tuned;        // the members below hold
-  bool is_replayed;     // nothing was measured, so nothing was compared or served
+  bool is_tuned;     // the members below hold
+  bool is_replayed;  // nothing was measured, so nothing was compared or served
+  // Sums of the groups' predictions, on a target without a device: there nothing was
+  // compared. 0: no such partition. All 0 elsewhere.
+  double predicted_ns[FT_PLAN_KINDS];
   ft_plan_kind served;  // which plan won: one of the four, or the incumbent
   double sign_p;        // paired sign test, served against unfused; 1 when unfused won
   ft_comparison_report comparison;
@@ -155,7 +167,9 @@ typedef struct ft_answer {
 } ft_answer;
 
 // Searches, compares end to end, stores the plans, serves the winner. On FT_INTERRUPTED
-// everything measured is saved; *out is not filled.
+// everything measured is saved; *out is not filled. On a target sm_NN every time is a
+// prediction, nothing is compared, and the best of the searched, the unfused and the
+// greedy plan by prediction is served, as "predicted". INVALID_ARGUMENT: target sim.
 FT_MUST_CHECK ft_status ft_session_tune(ft_session *session, const ft_model *model,
                                         const ft_tune_options *options, ft_arena *arena,
                                         ft_answer *out, ft_error *error);

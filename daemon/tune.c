@@ -1,14 +1,14 @@
 // One tuning run: search, compare end to end, decide, store.
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/file.h"
 #include "daemon/ceilings.h"
 #include "daemon/endtoend.h"
 #include "daemon/measured_runner.h"
+#include "daemon/predict.h"
 #include "daemon/session.h"
+#include "daemon/tuning_record.h"
 #include "graph/inputs.h"
 
 static const uint64_t default_limit_ns = 60000000000u;
@@ -29,37 +29,6 @@ typedef struct tuning {
 static uint64_t left_ns(const tuning *t) {
   uint64_t used = ft_clock_ns() - t->started_ns;
   return used < t->options.limit_ns ? t->options.limit_ns - used : 0;
-}
-
-static const char *request_json(const tuning *t) {
-  json_t *o =
-      json_pack("{s:s, s:s, s:I, s:I, s:i, s:i}", "model", t->model->path, "dims",
-                t->model->graph->dims_json, "limit_ns", (json_int_t)t->options.limit_ns,
-                "seed", (json_int_t)t->options.seed, "window", (int)t->options.window,
-                "span", (int)t->options.span);
-  char *text = o ? json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-  const char *copy = text ? ft_arena_strdup(t->arena, text) : NULL;
-  free(text);
-  json_decref(o);
-  return copy;
-}
-
-static ft_status begin(tuning *t, ft_error *error) {
-  ft_session *s = t->session;
-  int64_t graph_id;
-  FT_TRY(ft_store_target(s->store, &s->target, &s->target_id, error));
-  FT_TRY(ft_store_graph(s->store, t->model->graph, &graph_id, &t->binding_id, error));
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  const char *request = request_json(t);
-  FT_OOM_IF(!request, error);
-  ft_run_record run = {.binding_id = t->binding_id,
-                       .target_id = s->target_id,
-                       .request = request,
-                       .seed = t->options.seed,
-                       .version = FT_VERSION,
-                       .host = host};
-  return ft_store_run_begin(s->store, &run, &t->run_id, error);
 }
 
 // A fifth of the budget, at least a second, is kept for the end-to-end comparison.
@@ -134,22 +103,6 @@ static void set_times(tuning *t) {
   }
 }
 
-static ft_status candidate_ids(tuning *t, const ft_plan *plan, int64_t **out,
-                               ft_error *error) {
-  ft_session *s = t->session;
-  *out = FT_NEW_ARRAY(t->arena, int64_t, plan->group_count);
-  FT_OOM_IF(!*out, error);
-  for (uint32_t i = 0; i < plan->group_count; i++) {
-    ft_candidate c = {.workload = &plan->group[i].workload,
-                      .target = &s->target,
-                      .tactic = plan->group[i].tactic,
-                      .schedule = plan->group[i].schedule};
-    FT_TRY(ft_store_candidate(s->store, &c, s->target_id, FT_CODEGEN_VERSION, &(*out)[i],
-                              error));
-  }
-  return FT_OK;
-}
-
 // One of the next best that won is the tuned plan, and what the search put first one of
 // the next best. An incumbent keeps its role.
 static const char *role_of(const tuning *t, uint32_t kind) {
@@ -174,7 +127,7 @@ static bool is_to_save(const tuning *t, uint32_t kind) {
 static ft_status save_plan(tuning *t, uint32_t kind, ft_error *error) {
   ft_contender *c = &t->contender[kind];
   int64_t *ids;
-  FT_TRY(candidate_ids(t, &c->plan, &ids, error));
+  FT_TRY(ft_tuning_candidates(t->session, &c->plan, t->arena, &ids, error));
   ft_plan_record record = {.run_id = t->run_id,
                            .binding_id = t->binding_id,
                            .target_id = t->session->target_id,
@@ -211,15 +164,6 @@ static ft_status save_binaries(tuning *t, ft_error *error) {
   return FT_OK;
 }
 
-static ft_status save_refusals(tuning *t, ft_error *error) {
-  for (uint32_t i = 0; i < t->search->refusal_count; i++) {
-    const ft_refusal *r = &t->search->refusal[i];
-    FT_TRY(ft_store_refusal_save(t->session->store, t->run_id, r->producer, r->consumer,
-                                 r->rule, r->detail, error));
-  }
-  return FT_OK;
-}
-
 // At most a tenth of the budget, 2.5 s; but three rounds always.
 static ft_status open_predictor(tuning *t, ft_error *error) {
   uint64_t limit_ns = t->options.limit_ns / 10;
@@ -236,7 +180,7 @@ static ft_status run(tuning *t, ft_measured_runner *measured, ft_error *error) {
   set_times(t);
   if (t->is_alone) FT_TRY(save_binaries(t, error));
   FT_TRY(save_plans(t, error));
-  return save_refusals(t, error);
+  return ft_tuning_refusals(t->session, t->run_id, t->search, error);
 }
 
 static bool has_left(const ft_decision *d, uint32_t contender) {
@@ -299,6 +243,8 @@ ft_status ft_session_tune(ft_session *session, const ft_model *model,
                           const ft_tune_options *options, ft_arena *arena, ft_answer *out,
                           ft_error *error) {
   memset(out, 0, sizeof *out);
+  if (ft_target_is_gpu(&session->target))
+    return ft_session_predict(session, model, options, arena, out, error);
   tuning t = {.session = session,
               .model = model,
               .options = *options,
@@ -309,7 +255,8 @@ ft_status ft_session_tune(ft_session *session, const ft_model *model,
               .decision = FT_NEW(arena, ft_decision)};
   FT_OOM_IF(!t.search || !t.contender || !t.decision, error);
   if (t.options.limit_ns == 0) t.options.limit_ns = default_limit_ns;
-  FT_TRY(begin(&t, error));
+  FT_TRY(ft_tuning_begin(session, model, &t.options, arena, &t.binding_id, &t.run_id,
+                         error));
   ft_measured_runner measured;
   ft_status status = ft_measured_runner_init(session, t.run_id, t.options.seed,
                                              trial_limit_ns(&t), &measured, error);

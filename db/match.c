@@ -14,6 +14,7 @@ typedef struct explanation {
   const char *key;      // of |target|
   ft_strbuf dims;       // other dims on this target
   ft_strbuf targets;    // these dims on other targets
+  ft_strbuf kinds;      // these dims on targets of another kind
   ft_strbuf elsewhere;  // other dims on other targets
   int dims_count, targets_count, elsewhere_count;
   const char *quarantined;    // these dims on this target, and why not
@@ -67,6 +68,12 @@ static void add_item(ft_strbuf *list, int *count, const char *item) {
   ft_strbuf_printf(list, "%s%s", list->length ? ", " : "", item);
 }
 
+// |key| is as ft_target_json has it.
+static bool is_of_kind(const char *key, const char *kind, ft_arena *scratch) {
+  const char *member = ft_arena_printf(scratch, "\"kind\":\"%s\"", kind);
+  return !member || strstr(key, member);
+}
+
 static void note_plan(explanation *e, sqlite3_stmt *row, ft_arena *scratch) {
   const char *dims = ft_sql_column_text(row, 0, scratch);
   const char *name = ft_sql_column_text(row, 3, scratch);
@@ -83,6 +90,9 @@ static void note_plan(explanation *e, sqlite3_stmt *row, ft_arena *scratch) {
     e->other_version = version;
   } else if (same_target) {
     add_item(&e->dims, &e->dims_count, dims);
+  } else if (same_dims && !is_of_kind(key, e->target->kind, scratch)) {
+    ft_strbuf_printf(&e->kinds, "%sone for target '%s' (--target %s)",
+                     e->kinds.length ? " and " : "there is ", name, name);
   } else if (same_dims && e->targets_count++ < 2) {
     ft_strbuf_printf(&e->targets, "%starget '%s', which differs in ",
                      e->targets.length ? "; and for " : "", name);
@@ -122,6 +132,8 @@ static void compose(const explanation *e, const char *path, ft_strbuf *text) {
   if (e->targets.length)
     ft_strbuf_printf(text, "%sthere is one for %s", text->length > start ? "; " : "",
                      e->targets.text);
+  if (e->kinds.length)
+    ft_strbuf_printf(text, "%s%s", text->length > start ? "; " : "", e->kinds.text);
   if (e->dims.length)
     ft_strbuf_printf(text, "%sthere is one for dims %s on this target",
                      text->length > start ? "; " : "", e->dims.text);
@@ -149,6 +161,7 @@ ft_status ft_match_explain(ft_store *store, const ft_graph *graph,
                    .expected_version = store->codegen_version,
                    .dims = ft_strbuf_init(store->scratch),
                    .targets = ft_strbuf_init(store->scratch),
+                   .kinds = ft_strbuf_init(store->scratch),
                    .elsewhere = ft_strbuf_init(store->scratch)};
   FT_OOM_IF(!e.key, error);
   FT_TRY(collect(store, &e, graph_id, error));

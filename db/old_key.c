@@ -41,7 +41,7 @@ ft_status ft_store_old_key(ft_store *store, const ft_graph *graph,
       FT_SQL_VALUES(ft_sql_hash(&graph->symbolic_hash), ft_sql_text(ft_store_dims(graph)),
                     ft_sql_hash(&graph->bound_hash), ft_sql_hash(&target->signature),
                     ft_sql_int(codegen_version), ft_sql_text(target->device),
-                    ft_sql_text(target->name)),
+                    ft_sql_text(target->name), ft_sql_text(target->kind)),
       &row, error);
   if (status == FT_OK) status = ft_sql_step(store, row, &has_row, error);
   if (status == FT_OK && has_row)

@@ -102,6 +102,8 @@ typedef struct ft_plan_record {
 } ft_plan_record;
 // Saves the sealed plan with its canonical body; a row with the same binding, target,
 // hash and role gets the new times. A plan with a quarantined candidate is never served.
+// INVALID_ARGUMENT: a plan to be served that is only predicted, for a target of another
+// kind than "arch".
 FT_MUST_CHECK ft_status ft_store_plan_save(ft_store *store, const ft_plan *plan,
                                            const ft_plan_record *record, int64_t *out_id,
                                            ft_error *error);

@@ -76,6 +76,13 @@ static ft_status save_plan(ft_store *store, void *ctx, ft_error *error) {
   return ft_sql_run(store, FT_SQL_SERVE, FT_SQL_VALUES(ft_sql_int(save->id)), error);
 }
 
+// Where there is a device, what was not measured is not served. (A plan without kernels
+// has nothing to measure.)
+static bool may_serve(const ft_plan *plan) {
+  return strcmp(ft_plan_status(plan), "measured") == 0 ||
+         strcmp(plan->target->kind, "arch") == 0;
+}
+
 ft_status ft_store_plan_save(ft_store *store, const ft_plan *plan,
                              const ft_plan_record *record, int64_t *out_id,
                              ft_error *error) {
@@ -84,6 +91,10 @@ ft_status ft_store_plan_save(ft_store *store, const ft_plan *plan,
   if (ft_hash_is_zero(&plan->hash))
     FT_FAIL(error, FT_INVALID_ARGUMENT, "plan '%s' of graph '%s' is not sealed",
             record->role, plan->graph->name);
+  if (record->is_served && !may_serve(plan))
+    FT_FAIL(error, FT_INVALID_ARGUMENT,
+            "plan '%s' of graph '%s' is only predicted: not served for target '%s'",
+            record->role, plan->graph->name, plan->target->name);
   plan_save save = {.plan = plan, .record = record};
   FT_TRY(ft_plan_text(plan, "exact", store->scratch, &save.body, error));
   FT_TRY(ft_sql_transact(store, save_plan, &save, error));

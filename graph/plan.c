@@ -25,6 +25,7 @@ void ft_plan_group_build(ft_plan_group *group, const ft_module *module,
   group->workspace_bytes = module->workspace_bytes;
   group->scalar_count = module->scalar_count;
   group->scalar = module->scalar;
+  group->launch = module->launch;
   group->facts = module->facts;
 }
 

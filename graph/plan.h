@@ -34,6 +34,7 @@ typedef struct ft_plan_group {
   const char *entry;                            // NULL = not built alone yet
   const char *link;                             // library that it calls; NULL = none
   uint32_t grid, threads;                       // 0 = not built yet
+  ft_gpu_launch launch;                         // of a GPU's kernel
   uint64_t scratch_bytes, workspace_bytes;
   uint32_t scalar_count;
   const int64_t *scalar;

@@ -252,10 +252,10 @@ static json_t *schedule_json(const ft_schedule *schedule) {
 
 static json_t *launch_json(const ft_plan_group *g) {
   int64_t grid[3] = {g->grid, 1, 1}, block[3] = {1, 1, 1};
-  return json_pack(
-      "{s:o,s:o,s:o,s:o}", "grid", list_json(grid, 3), "block", list_json(block, 3),
-      "threads", number_json(g->threads), "shared_bytes",
-      number_json(g->facts.shared_bytes > 0 ? (uint64_t)g->facts.shared_bytes : 0));
+  if (g->launch.block_threads) block[0] = g->launch.block_threads;
+  return json_pack("{s:o,s:o,s:o,s:o}", "grid", list_json(grid, 3), "block",
+                   list_json(block, 3), "threads", number_json(g->threads),
+                   "shared_bytes", number_json(g->launch.dynamic_shared_bytes));
 }
 
 static json_t *resources_json(const ft_static_facts *f) {
@@ -321,8 +321,8 @@ static json_t *identity_json(const ft_plan *plan) {
                    "graph", hash_json(&plan->graph->symbolic_hash), "binding",
                    hash_json(&plan->graph->bound_hash), "dims", dims_json(plan), "guards",
                    guards_json(plan), "target", target_json(plan->target), "abi",
-                   "ft-cpu-1", "numerics", numerics_json(plan->target), "constraints",
-                   constraints_json(plan));
+                   ft_target_is_gpu(plan->target) ? "ft-cuda-1" : "ft-cpu-1", "numerics",
+                   numerics_json(plan->target), "constraints", constraints_json(plan));
 }
 
 static json_t *content_json(const ft_plan *plan) {

@@ -285,9 +285,9 @@ static ft_status read_scalars(const json_t *group, const char *path, ft_arena *a
   return FT_OK;
 }
 
-static ft_status read_launch(const json_t *group, const char *path, ft_plan_group *out,
-                             ft_error *error) {
-  const json_t *launch, *grid;
+static ft_status read_launch(const json_t *group, const char *path, bool is_gpu,
+                             ft_plan_group *out, ft_error *error) {
+  const json_t *launch, *grid, *block;
   char inner[PATH_ROOM];
   snprintf(inner, sizeof inner, "%slaunch.", path);
   FT_TRY(member(group, path, "launch", JSON_OBJECT, &launch, error));
@@ -296,6 +296,14 @@ static ft_status read_launch(const json_t *group, const char *path, ft_plan_grou
   if (blocks < 0 || blocks > UINT32_MAX)
     FT_FAIL(error, FT_REFUSED, "plan: %sgrid[0] is %lld", inner, (long long)blocks);
   out->grid = (uint32_t)blocks;
+  FT_TRY(member(launch, inner, "block", JSON_ARRAY, &block, error));
+  json_int_t threads = json_integer_value(json_array_get(block, 0));
+  if (threads < 1 || threads > 1024)
+    FT_FAIL(error, FT_REFUSED, "plan: %sblock[0] is %lld", inner, (long long)threads);
+  // The CPU's blocks have one thread, and their launches no number for it.
+  out->launch.block_threads = is_gpu ? (uint32_t)threads : 0;
+  FT_TRY(read_unsigned(launch, inner, "shared_bytes", INT64_MAX,
+                       &out->launch.dynamic_shared_bytes, error));
   return read_u32(launch, inner, "threads", &out->threads, error);
 }
 
@@ -325,8 +333,8 @@ static ft_status read_link(const json_t *group, const char *path, ft_arena *aren
   return FT_OK;
 }
 
-static ft_status read_kernel(const json_t *it, const char *path, ft_arena *arena,
-                             ft_plan_group *out, ft_error *error) {
+static ft_status read_kernel(const json_t *it, const char *path, bool is_gpu,
+                             ft_arena *arena, ft_plan_group *out, ft_error *error) {
   FT_TRY(read_text(it, path, "tactic", arena, &out->tactic, error));
   FT_TRY(read_schedule(it, path, arena, &out->schedule, error));
   if (!json_is_null(json_object_get(it, "entry")))
@@ -336,7 +344,7 @@ static ft_status read_kernel(const json_t *it, const char *path, ft_arena *arena
   FT_TRY(read_hash(it, path, "binary", &out->binary_hash, error));
   FT_TRY(read_link(it, path, arena, out, error));
   FT_TRY(read_scalars(it, path, arena, out, error));
-  FT_TRY(read_launch(it, path, out, error));
+  FT_TRY(read_launch(it, path, is_gpu, out, error));
   FT_TRY(read_unsigned(it, path, "scratch_bytes", INT64_MAX, &out->scratch_bytes, error));
   return read_unsigned(it, path, "workspace_bytes", INT64_MAX, &out->workspace_bytes,
                        error);
@@ -347,7 +355,7 @@ static ft_status read_group(const decoder *d, uint32_t index, ft_plan_group *out
   char path[PATH_ROOM];
   snprintf(path, sizeof path, "groups[%u].", index);
   const json_t *it = json_array_get(d->groups, index);
-  FT_TRY(read_kernel(it, path, d->arena, out, error));
+  FT_TRY(read_kernel(it, path, ft_target_is_gpu(d->target), d->arena, out, error));
   FT_TRY(read_time(it, path, "time", &out->time, error));
   FT_TRY(read_maybe(it, path, "predicted_ns", &out->predicted_ns, error));
   FT_TRY(read_maybe(it, path, "roofline_ns", &out->roofline_ns, error));

@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool ft_target_is_gpu(const ft_target *target) {
+  return target->kind && strcmp(target->kind, "cpu") != 0;
+}
+
 static json_t *compilers_json(const ft_target *target) {
   json_t *list = json_array();
   for (uint32_t i = 0; list && i < target->compiler_count; i++) {

@@ -16,9 +16,10 @@ typedef struct ft_compiler {
 
 // Strings are never NULL ("" = unknown); numbers 0 = unknown.
 typedef struct ft_target {
-  const char *name;       // "cpu", as typed
-  const char *kind;       // "cpu" | "cuda" | "arch"
-  const char *device;     // "Intel(R) Xeon(R) Processor fam 6 model 167 step 1"
+  const char *name;       // "cpu", "sm_90", "sim", as typed
+  const char *kind;       // "cpu" | "cuda" | "arch" (no device: predicted) | "sim"
+  const char *device;     // "Intel(R) Xeon(R) Processor fam 6 model 167 step 1"; of an
+                          // arch the product whose numbers predictions take
   const char *isa;        // sorted, space-separated vector extensions: "avx2 avx512f fma"
   uint32_t units;         // cores
   uint32_t threads;       // threads the pool may use (affinity counted)
@@ -34,6 +35,9 @@ typedef struct ft_target {
   const char *power_class;  // huge pages setting and frequency governor
   ft_hash signature;        // of ft_target_json, set by ft_target_seal
 } ft_target;
+
+// True when kernels for it are in the shape of a GPU.
+bool ft_target_is_gpu(const ft_target *target);
 
 // The key fields as compact JSON with sorted keys, in |arena|; NULL when out of memory.
 // memory_bytes is rounded down to whole GiB (it moves by a few MB at each boot).

@@ -1,4 +1,4 @@
-// trial - one measured candidate.
+// trial - one measured candidate (or, on a target without a device, one predicted one).
 #ifndef FT_GRAPH_TRIAL_H
 #define FT_GRAPH_TRIAL_H
 
@@ -22,6 +22,8 @@ enum {  // sample flags; flagged samples are kept and leave the median
 typedef struct ft_trial {
   ft_outcome outcome;
   ft_time time;
+  double
+      predicted_ns;  // > 0: nothing ran, |time| is unknown, and this is a guess; else 0
   uint32_t sample_count;  // flagged ones included
   const uint64_t *sample_ns;
   const uint8_t *sample_flags;
@@ -33,5 +35,11 @@ typedef struct ft_trial {
   uint64_t started_at, ended_at;  // unix ns
   const char *env;                // JSON: flush bytes, load, thread count
 } ft_trial;
+
+// What search compares: the median, or, where nothing was measured, the prediction. 0
+// when there is neither.
+static inline double ft_trial_ns(const ft_trial *trial) {
+  return trial->time.median_ns > 0 ? (double)trial->time.median_ns : trial->predicted_ns;
+}
 
 #endif

@@ -284,7 +284,7 @@ static ft_status keep_trial(const ft_trial *trial, ft_arena *arena, ft_trial *ou
 }
 
 static bool is_usable(const ft_trial *trial) {
-  return trial->outcome == FT_OUTCOME_OK && trial->time.median_ns > 0;
+  return trial->outcome == FT_OUTCOME_OK && ft_trial_ns(trial) > 0;
 }
 
 // The fastest of the candidates that worked; of equals the first.
@@ -293,22 +293,23 @@ static void choose_best(ft_catalog_group *group) {
   group->cost_ns = INFINITY;
   for (uint32_t i = 0; i < group->next; i++) {
     const ft_trial *t = &group->of_candidate[i];
-    if (!is_usable(t) || (double)t->time.median_ns >= group->cost_ns) continue;
+    if (!is_usable(t) || ft_trial_ns(t) >= group->cost_ns) continue;
     group->is_measured = true;
     group->best = i;
-    group->cost_ns = (double)t->time.median_ns;
+    group->cost_ns = ft_trial_ns(t);
   }
   if (group->is_measured) group->trial = group->of_candidate[group->best];
   group->is_confirmed = group->is_measured && group->trial.is_confirmation;
 }
 
-// Medians scatter: a little below the bound is no contradiction.
+// Medians scatter: a little below the bound is no contradiction. Nor is a prediction.
 static const double FORGIVEN = 0.97;
 
 static ft_status contradict(ft_catalog *c, ft_catalog_group *group,
                             const ft_candidate *candidate, const ft_trial *trial,
                             ft_error *error) {
-  if (!is_usable(trial) || (double)trial->time.median_ns >= FORGIVEN * group->bound_ns)
+  double median_ns = (double)trial->time.median_ns;
+  if (!is_usable(trial) || median_ns == 0 || median_ns >= FORGIVEN * group->bound_ns)
     return FT_OK;
   c->contradictions++;
   FT_TRY(c->predictor->contradict(c->predictor->self, candidate, trial, group->bound_ns,

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/file.h"
@@ -362,5 +363,40 @@ Test(cli, export_into_a_closed_pipe_fails_and_says_so) {
   test_command c = test_command_run(argv, NULL, 60, 0);
   cr_assert(strstr(c.err, "code 1"), "%s", c.err);
   cr_assert(strstr(c.err, "Broken pipe"), "%s", c.err);
+  test_command_free(&c);
+}
+
+Test(cli, an_unknown_target_is_a_usage_error_that_lists_the_targets) {
+  test_command c = fusetune("tune", "--target=sm_91", model("Relu", "4"), NULL);
+  cr_assert_eq(c.exit_code, 2);
+  cr_assert(strstr(c.err, "no target 'sm_91'") && strstr(c.err, "cpu sim sm_80"), "%s",
+            c.err);
+  test_command_free(&c);
+}
+
+Test(cli, without_nvrtc_an_architecture_is_refused_and_all_else_works) {
+  setenv("FUSETUNE_NVRTC", "none", 1);
+  test_command c = fusetune("query", "--target=sm_90", model("Relu", "4"), NULL);
+  cr_assert_eq(c.exit_code, 1);
+  cr_assert(strstr(c.err, "install NVRTC") && strstr(c.err, "works without it"), "%s",
+            c.err);
+  test_command_free(&c);
+  c = fusetune("query", "--target=cpu", model("Relu", "4"), NULL);
+  cr_assert_eq(c.exit_code, 3);  // no plan, as without --target
+  test_command_free(&c);
+}
+
+Test(cli, what_sim_cannot_do_is_a_usage_error) {
+  test_command c = fusetune("run", "--target=sim", model("Relu", "4"), NULL);
+  cr_assert_eq(c.exit_code, 2);
+  cr_assert(strstr(c.err, "needs --verify"), "%s", c.err);
+  test_command_free(&c);
+  c = fusetune("tune", "--target=sim", model("Relu", "4"), NULL);
+  cr_assert_eq(c.exit_code, 2);
+  cr_assert(strstr(c.err, "never timed"), "%s", c.err);
+  test_command_free(&c);
+  c = fusetune("export", "--target=sim", NULL, NULL);
+  cr_assert_eq(c.exit_code, 2);
+  cr_assert(strstr(c.err, "--target is for --plan"), "%s", c.err);
   test_command_free(&c);
 }

@@ -297,3 +297,52 @@ Test(db_store_plans, a_refusal_is_kept_once_per_pair) {
   cr_assert_eq(ft_store_refusal_save(store, 99, 0, 2, "r", "d", &error),
                FT_INVALID_ARGUMENT);
 }
+
+// The same plan, as it would be without a measurement.
+static ft_plan unmeasured(const ft_target *target) {
+  ft_plan it = sample_plan(s.graph, target, arena);
+  for (uint32_t i = 0; i < it.group_count; i++) it.group[i].time = (ft_time){0};
+  TEST_OK(ft_plan_seal(&it, arena, &error));
+  return it;
+}
+
+Test(db_store_plans, a_predicted_plan_is_never_served_where_there_is_a_device) {
+  int64_t id;
+  ft_plan it = unmeasured(&s.target);
+  ft_plan_record record = {.run_id = s.run_id,
+                           .binding_id = s.binding_id,
+                           .target_id = s.target_id,
+                           .role = "tuned",
+                           .is_served = true,
+                           .candidate_id = candidates};
+  cr_assert_eq(ft_store_plan_save(store, &it, &record, &id, &error), FT_INVALID_ARGUMENT);
+  cr_assert(strstr(error.text, "only predicted"), "%s", error.text);
+  EXPECT_SQL("0", "SELECT count(*) FROM plan");
+  record.is_served = false;
+  TEST_OK(ft_store_plan_save(store, &it, &record, &id, &error));
+  cr_assert_null(served(s.graph, &s.target));
+}
+
+Test(db_store_plans, a_predicted_plan_is_served_for_its_architecture_alone) {
+  ft_target arch = s.target;
+  arch.name = "sm_90";
+  arch.kind = "arch";
+  TEST_OK(ft_target_seal(&arch, &error));
+  int64_t target_id, id;
+  TEST_OK(ft_store_target(store, &arch, &target_id, &error));
+  ft_plan it = unmeasured(&arch);
+  ft_plan_record record = {.run_id = s.run_id,
+                           .binding_id = s.binding_id,
+                           .target_id = target_id,
+                           .role = "tuned",
+                           .is_served = true,
+                           .candidate_id = candidates};
+  TEST_OK(ft_store_plan_save(store, &it, &record, &id, &error));
+  EXPECT_SQL("predicted", "SELECT status FROM plan WHERE served");
+  cr_assert_not_null(served(s.graph, &arch));
+  expect_none(s.graph, &s.target, "there is one for target 'sm_90' (--target sm_90)");
+  cr_assert_null(strstr(error.text, "revalidate"), "%s", error.text);
+  ft_old_key key;
+  cr_assert_eq(ft_store_old_key(store, s.graph, &s.target, 1, arena, &key, &error),
+               FT_NOT_FOUND);
+}

@@ -152,3 +152,25 @@ Test(search_catalog, copies_the_best_trial_out_of_the_batch) {
   cr_assert_str_eq(kept->worst, "");
   destroy(&x);
 }
+
+Test(search_catalog, a_prediction_is_a_cost_but_contradicts_no_bound) {
+  ft_arena *arena = new_arena();
+  fake f = {.schedules = 2};
+  fixture x = make(&f, layers(arena, 5), arena);
+  uint32_t group = judge(&x, (ft_set){1, 3});
+  MUST(ft_catalog_open(&x.catalog, group, &must_error));
+  cr_assert_geq(x.catalog.group[group].space, 2);
+  x.catalog.group[group].bound_ns = 1000;  // above both; there is no predictor to tell
+  for (int i = 0; i < 2; i++) {
+    ft_trial trial = {.outcome = FT_OUTCOME_OK, .predicted_ns = 30.5 - 10.25 * i};
+    uint32_t candidate = x.catalog.group[group].next++;
+    MUST(ft_catalog_record(&x.catalog, group, candidate, &trial, &must_error));
+  }
+  const ft_catalog_group *g = &x.catalog.group[group];
+  cr_assert(g->is_measured);
+  cr_assert_eq(g->best, 1);
+  cr_assert_eq(g->cost_ns, 20.25);
+  cr_assert_eq(g->trial.time.samples, 0);
+  cr_assert_eq(x.catalog.contradictions, 0);
+  destroy(&x);
+}
