@@ -209,7 +209,6 @@ static const struct {
     {"partly empty", draw_partly_empty},
     {"split sum", draw_split_sum},
     {"held rows", draw_held_rows},
-    {"staged sum", draw_staged_sum},
     {"turned sum", draw_turned_sum},
     {"odd turn", draw_odd_turn},
     {"kept heads", draw_kept_heads},
@@ -233,6 +232,8 @@ static const struct {
     {"depthwise", draw_depthwise},
     {"depthwise strided", draw_depthwise_strided},
     {"depthwise line", draw_depthwise_line},
+    {"staged sum", draw_staged_sum},
+    {"turned rows", draw_turned_rows},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
