@@ -75,13 +75,22 @@ static void *load_in(const char *folder) {
   return NULL;
 }
 
+// As NVIDIA's packages lay it out, and as PyPI's do.
+static void *load_home(const char *home) {
+  static const char *const folders[] = {"lib64", "lib"};
+  void *library = NULL;
+  for (size_t i = 0; i < sizeof folders / sizeof *folders && !library; i++) {
+    char folder[400];
+    int length = snprintf(folder, sizeof folder, "%s/%s", home, folders[i]);
+    if (length > 0 && length < (int)sizeof folder) library = load_in(folder);
+  }
+  return library;
+}
+
 static void *load(void) {
   const char *home = getenv("CUDA_HOME");
-  char folder[400];
-  void *library = NULL;
-  if (home && snprintf(folder, sizeof folder, "%s/lib64", home) < (int)sizeof folder)
-    library = load_in(folder);
-  if (!library) library = load_in("/usr/local/cuda/lib64");
+  void *library = home ? load_home(home) : NULL;
+  if (!library) library = load_home("/usr/local/cuda");
   return library ? library : load_in("");
 }
 
@@ -132,9 +141,9 @@ ft_status ft_nvrtc_open(const ft_allocator *allocator, ft_nvrtc **out, ft_error 
     FT_FAIL(error, FT_UNAVAILABLE, "FUSETUNE_NVRTC is none");
   void *library = load();
   if (!library)
-    FT_FAIL(
-        error, FT_UNAVAILABLE,
-        "no libnvrtc in $CUDA_HOME/lib64, /usr/local/cuda/lib64 or the loader's path");
+    FT_FAIL(error, FT_UNAVAILABLE,
+            "no libnvrtc in lib64 or lib of $CUDA_HOME or /usr/local/cuda, nor in the "
+            "loader's path");
   ft_nvrtc *n = ft_allocate(allocator, sizeof *n, 0);
   FT_OOM_IF(!n, error);
   *n = (ft_nvrtc){.allocator = allocator};

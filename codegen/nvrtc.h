@@ -1,7 +1,7 @@
 // nvrtc - CUDA text to a cubin for one architecture, in this process, without a GPU.
 //
 // The library is loaded at run time; nothing here needs CUDA to build. Looked for in
-// $CUDA_HOME/lib64, /usr/local/cuda/lib64 and wherever the loader looks;
+// lib64 and lib of $CUDA_HOME and of /usr/local/cuda, and wherever the loader looks;
 // FUSETUNE_NVRTC=none says that there is none.
 //
 // Compiling happens in this process, so a compile cannot be killed. It is asked to stop
