@@ -315,7 +315,7 @@ static const struct {
     {"long product", NESTS + LOOPS + 1},
     {"long product", NESTS + LOOPS + 2},
     {"long product", NESTS + LOOPS + 3},
-    {"few rows", NESTS + LOOPS + GEMMS + 1},
+    {"few rows", NESTS + LOOPS + GEMMS},
     {"one row", NESTS + LOOPS + GEMMS + 2},
     {"split sum", BY_HAND},
     {"held rows", BY_HAND + 1},
@@ -326,7 +326,18 @@ enum { VICTIMS = sizeof victims / sizeof *victims };
 static const struct {
   const char *label;
 } harmless[] = {
-    {"none"},
+    // Sums put aside at every step.
+    {"long product, product 0: a guard dropped, 2"},
+    {"long product, product 1: a guard dropped, 5"},
+    {"long product, product 2: a guard dropped, 1"},
+    {"long product, product 3: a guard dropped, 2"},
+    // Columns past the end: it reads the next row, and what comes of it is not stored.
+    {"long product, product 1: a guard dropped, 1"},
+    // A step past the end, of zeros, that nothing multiplies or that adds nothing.
+    {"long product, product 1: a guard dropped, 2"},
+    {"long product, product 1: a guard dropped, 6"},
+    {"long product, product 2: a guard dropped, 0"},
+    {"long product, product 0: a loop too long, 0"},
 };
 
 static bool is_harmless(const char *label) {
