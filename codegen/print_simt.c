@@ -213,7 +213,9 @@ void ft_simt_put_block(ft_simt_printer *p, const ft_kir_block *block) {
   p->depth++;
   for (const ft_kir_stmt *s = block->first; s; s = s->next) ft_simt_put_stmt(p, s);
   p->depth--;
-  ft_simt_end_scope(p, block);
+  // What is spread belongs to the stretch around: it may name the same index later.
+  for (const ft_kir_stmt *s = block->first; s; s = s->next)
+    if (s->kind == FT_KIR_LET) p->is_named[s->value] = false;
 }
 
 // ---- the kernel

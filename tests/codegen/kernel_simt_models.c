@@ -10,6 +10,7 @@
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
 #include "codegen/simt_window.h"
+#include "codegen/simt_skinny.h"
 #include "graph/import.h"
 #include "simming.h"
 #include "tests/support/data.h"
@@ -61,12 +62,29 @@ static ft_kir *nest_of(const ft_workload *w, ft_arena *arena) {
   return kir;
 }
 
+// The first that it takes: registers hold what cannot be copied.
 static ft_kir *gemm_of(const ft_workload *w, ft_arena *arena) {
-  ft_simt_gemm_choice c = {64, 64, 16, 4, 4, .stages = 2};
+  static const ft_simt_gemm_choice choices[] = {
+      {64, 64, 16, 4, 4, .stages = 3, .copies = true}, {64, 64, 16, 4, 4, .stages = 2}};
   ft_error error;
   ft_kir *kir = NULL;
-  if (ft_simt_gemm_refusal(w, &c, arena)) return NULL;
-  cr_assert_eq(ft_simt_gemm_build(w, &c, arena, &kir, &error), FT_OK, "%s", error.text);
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
+    if (!ft_simt_gemm_refusal(w, &choices[i], arena))
+      cr_assert_eq(ft_simt_gemm_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
+                   error.text);
+  return kir;
+}
+
+static ft_kir *skinny_of(const ft_workload *w, ft_arena *arena) {
+  static const ft_simt_skinny_choice choices[] = {
+      {.threads = 256, .term_threads = 32, .unroll = 2, .streams = true},
+      {.threads = 128, .term_threads = 32, .unroll = 1}};
+  ft_error error;
+  ft_kir *kir = NULL;
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
+    if (!ft_simt_skinny_refusal(w, &choices[i], arena))
+      cr_assert_eq(ft_simt_skinny_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
+                   error.text);
   return kir;
 }
 
@@ -125,6 +143,7 @@ static ft_kir *kernel_of(tally *t, const ft_workload *w, ft_arena *arena) {
   ft_kir *kir = blocks_of(w, arena);
   t->joined += kir != NULL;
   if (!kir) kir = nest_of(w, arena);
+  if (!kir) kir = skinny_of(w, arena);
   if (!kir) kir = gemm_of(w, arena);
   if (!kir && (kir = window_of(w, arena))) t->windows++;
   if (!kir && (kir = conv_of(w, arena))) t->convs++;

@@ -1,7 +1,7 @@
 // SIM tells a wrong kernel from a right one: kernels with one thing changed, each caught.
 #include "simt_drawings.h"
 
-enum { MOST_MUTANTS = 1024, PER_UNIT = 64 };
+enum { MOST_MUTANTS = 2048, PER_UNIT = 64 };
 
 // The |site|-th place where a kind of mutation applies; false: there are fewer.
 typedef struct mutation {
@@ -249,6 +249,23 @@ static bool shift_block(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
   return true;
 }
 
+// A remainder, of a slot or a position: what it is divided by.
+static bool change_remainder(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                             ft_kir_stmt *s) {
+  (void)block, (void)before;
+  if (s != m->kir->body.first) return false;  // once
+  for (uint32_t i = 1; i < m->kir->value_count; i++) {
+    int64_t number;
+    if (m->kir->value[i].op != FT_KIR_IMOD) continue;
+    if (!ft_kir_is_number(m->kir, m->kir->value[i].operand[1], &number)) continue;
+    if (!is_site(m)) continue;
+    ft_kir_id wrong = ft_kir_number(m->kir, number + 1);
+    m->kir->value[i].operand[1] = wrong;
+    return true;
+  }
+  return false;
+}
+
 // Every block finishes: what others store is not there yet, or is stored twice.
 static bool finish_always(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
                           ft_kir_stmt *s) {
@@ -373,6 +390,7 @@ static const struct {
     {"a commit dropped", drop_commit},
     {"a copy without a condition", copy_always},
     {"a copy aside", copy_aside},
+    {"a wrong remainder", change_remainder},
     {"registers swapped", swap_registers},
     {"a register off by one", register_aside},
 };
@@ -391,8 +409,6 @@ static const struct {
     {"mixture of columns", 0},
     {"product", NESTS + 1},
     {"heads", NESTS + LOOPS},
-    {"split sum", BY_HAND},
-    {"held rows", BY_HAND + 1},
     {"strangers", FIRST_BLOCKS},
     {"strangers", FIRST_BLOCKS + 1},
     {"shared input", FIRST_BLOCKS},
@@ -402,6 +418,14 @@ static const struct {
     {"depthwise", FIRST_WINDOWS + 3},
     {"staged sum", BY_HAND + 2},
     {"staged sum", BY_HAND + 3},
+    {"long product", NESTS + LOOPS},
+    {"long product", NESTS + LOOPS + 1},
+    {"long product", NESTS + LOOPS + 2},
+    {"long product", NESTS + LOOPS + 3},
+    {"few rows", NESTS + LOOPS + GEMMS},
+    {"one row", NESTS + LOOPS + GEMMS + 2},
+    {"split sum", BY_HAND},
+    {"held rows", BY_HAND + 1},
 };
 enum { VICTIMS = sizeof victims / sizeof *victims };
 
@@ -409,6 +433,11 @@ enum { VICTIMS = sizeof victims / sizeof *victims };
 static const struct {
   const char *label;
 } harmless[] = {
+    // Sums put aside at every step.
+    {"long product, product 0: a guard dropped, 2"},
+    {"long product, product 1: a guard dropped, 5"},
+    {"long product, product 2: a guard dropped, 1"},
+    {"long product, product 3: a guard dropped, 2"},
     // Columns past the end: it reads the next row, and what comes of it is not stored.
     {"heads, choice 14: a guard dropped, 2"},
     // Turns in which a body has no block left: its items are past the end, too.
@@ -422,6 +451,12 @@ static const struct {
     {"staged sum, choice 1003: a loop too long, 0"},
     {"staged sum, choice 1002: a copy without a condition, 0"},
     {"staged sum, choice 1003: a copy without a condition, 0"},
+    {"long product, product 1: a guard dropped, 1"},
+    // A step past the end, of zeros, that nothing multiplies or that adds nothing.
+    {"long product, product 1: a guard dropped, 2"},
+    {"long product, product 1: a guard dropped, 6"},
+    {"long product, product 2: a guard dropped, 0"},
+    {"long product, product 0: a loop too long, 0"},
 };
 
 static bool is_harmless(const char *label) {
@@ -466,7 +501,7 @@ static void mutate(const bench *b, uint32_t v, uint32_t k, ft_arena *arena, simm
   }
 }
 
-Test(simt, every_mutant_of_a_kernel_is_caught, .timeout = 600) {
+Test(simt, every_mutant_of_a_kernel_is_caught, .timeout = 900) {
   bench b;
   simmed *c = calloc(MOST_MUTANTS, sizeof *c);
   uint32_t count = 0, missed = 0, per_kind[MUTATORS] = {0};

@@ -370,6 +370,9 @@ static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
                                 const char **label) {
   *label = ft_arena_printf(b->sketch[d].arena, "%s, choice %u", drawings[d].name, c);
   if (c >= BY_HAND) return build_hand(b, d, c - BY_HAND);
+  if (c >= NESTS + LOOPS && c < CHOICES)
+    *label = ft_arena_printf(b->sketch[d].arena, "%s, product %u", drawings[d].name,
+                             c - NESTS - LOOPS);
   if (c < NESTS) return build_nest(b, d, c);
   if (c < NESTS + LOOPS) return build_loop(b, d, c - NESTS);
   if (c < NESTS + LOOPS + GEMMS) return build_gemm(b, d, c - NESTS - LOOPS);
