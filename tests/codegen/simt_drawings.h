@@ -24,6 +24,43 @@ static const ft_simt_choice choices[] = {
     {.threads = 256, .vector = 2, .unroll = 1, .row_threads = 64},
     {.threads = 64, .vector = 1, .unroll = 1, .row_threads = 8},
     {.threads = 1024, .vector = 1, .unroll = 1, .row_threads = 1024},
+    // rows in registers and in shared memory, several accumulators
+    {.threads = 128,
+     .vector = 4,
+     .unroll = 1,
+     .row_threads = 32,
+     .buffer = FT_SIMT_REGISTERS},
+    {.threads = 256,
+     .vector = 1,
+     .unroll = 2,
+     .row_threads = 128,
+     .buffer = FT_SIMT_REGISTERS,
+     .streams = true,
+     .loads_once = true},
+    {.threads = 128,
+     .vector = 1,
+     .unroll = 1,
+     .row_threads = 64,
+     .buffer = FT_SIMT_SHARED},
+    {.threads = 64, .vector = 2, .unroll = 4, .row_threads = 16},
+    // split rows
+    {.threads = 128, .vector = 1, .unroll = 1, .row_threads = 64, .splits = 3},
+    {.threads = 128, .vector = 2, .unroll = 2, .row_threads = 32, .splits = 5},
+    // columns
+    {.threads = 128, .vector = 1, .unroll = 1, .column_threads = 4},
+    {.threads = 64, .vector = 4, .unroll = 2, .column_threads = 8, .loads_once = true},
+    {.threads = 256,
+     .vector = 1,
+     .unroll = 1,
+     .column_threads = 16,
+     .buffer = FT_SIMT_REGISTERS},
+    {.threads = 64,
+     .vector = 2,
+     .unroll = 3,
+     .column_threads = 2,
+     .buffer = FT_SIMT_SHARED},
+    {.threads = 64, .vector = 2, .unroll = 1, .column_threads = 4, .splits = 4},
+    {.threads = 32, .vector = 1, .unroll = 2, .column_threads = 1, .splits = 2},
 };
 static const ft_simt_loop_choice loop_choices[] = {
     {.threads = 32, .tile = 1}, {.threads = 128, .tile = 4}, {.threads = 256, .tile = 8}};
@@ -44,7 +81,8 @@ enum {
   TURNS = sizeof turn_choices / sizeof *turn_choices,
   CONVS = sizeof conv_choices / sizeof *conv_choices,
   WINDOWS = sizeof window_choices / sizeof *window_choices,
-  FIRST_CONVS = NESTS + LOOPS + GEMMS + SKINNIES + TURNS,
+  FIRST_SKINNIES = NESTS + LOOPS + GEMMS,
+  FIRST_CONVS = FIRST_SKINNIES + SKINNIES + TURNS,
   FIRST_WINDOWS = FIRST_CONVS + CONVS,
   FIRST_BLOCKS = FIRST_WINDOWS + WINDOWS,
   CHOICES = FIRST_BLOCKS + BLOCKS_CHOICES,
@@ -135,6 +173,40 @@ static void draw_pool(sketch *s) {
   output(s, apply(s, FT_OP_WINDOW_MAX, 1, &x, &attr));
 }
 
+static void draw_tailed_norm(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(7, 364)), r = input(s, FT_F32, SHAPE(7, 364));
+  uint32_t sum = two(s, FT_OP_ADD, x, r);
+  output(s, sum);
+  output(s, layer_norm(s, sum, input(s, FT_F32, SHAPE(364)), 1));
+}
+static void draw_tailed_mixture(sketch *s) {
+  output(s, mixture(s, input(s, FT_F32, SHAPE(5, 300)), 1));
+}
+static void draw_few_long_rows(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(7, 402)), y = input(s, FT_F32, SHAPE(7, 402));
+  uint32_t sum = reduce(s, FT_OP_REDUCE_SUM, two(s, FT_OP_MUL, x, y), 2);
+  output(s, two(s, FT_OP_SUB, sum, reduce(s, FT_OP_REDUCE_SUM, x, 2)));
+  output(s, one(s, FT_OP_NEG, sum));
+}
+static void draw_huge_row(sketch *s) {
+  output(s, reduce(s, FT_OP_REDUCE_SUM, input(s, FT_F32, SHAPE(70002)), 1));
+}
+static void draw_tall_columns(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(131, 44)), w = input(s, FT_F32, SHAPE(131, 1));
+  uint32_t sum = reduce(s, FT_OP_REDUCE_SUM, two(s, FT_OP_MUL, x, w), 1);
+  output(s, two(s, FT_OP_SUB, sum, reduce(s, FT_OP_REDUCE_SUM, x, 1)));
+}
+static void draw_uneven_columns(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(2, 50, 37));
+  output(s, reduce(s, FT_OP_REDUCE_PROD, x, 2));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, x, 2));
+}
+static void draw_empty_sum(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(6, 0)), y = input(s, FT_F32, SHAPE(6, 40));
+  output(s, two(s, FT_OP_ADD, y, reduce(s, FT_OP_REDUCE_SUM, x, 2)));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, y, 2));
+}
+
 // ---- parts that do not need each other
 
 static void draw_strangers(sketch *s) {
@@ -207,6 +279,13 @@ static const struct {
     {"shared input", draw_shared_input},
     {"two sums", draw_two_sums},
     {"partly empty", draw_partly_empty},
+    {"tailed norm", draw_tailed_norm},
+    {"tailed mixture", draw_tailed_mixture},
+    {"few long rows", draw_few_long_rows},
+    {"huge row", draw_huge_row},
+    {"tall columns", draw_tall_columns},
+    {"uneven columns", draw_uneven_columns},
+    {"empty sum", draw_empty_sum},
     {"split sum", draw_split_sum},
     {"held rows", draw_held_rows},
     {"turned sum", draw_turned_sum},
@@ -365,29 +444,34 @@ static inline ft_kir *build_hand(const bench *b, uint32_t d, uint32_t c) {
   return hands[c].build(b->sketch[d].arena);
 }
 
+// Choices by number: kinds one after the other.
+static const struct {
+  const char *name;
+  uint32_t first;
+  ft_kir *(*build)(const bench *b, uint32_t d, uint32_t c);
+} kinds[] = {
+    {"nest", 0, build_nest},
+    {"loop", NESTS, build_loop},
+    {"gemm", NESTS + LOOPS, build_gemm},
+    {"skinny", FIRST_SKINNIES, build_skinny},
+    {"turn", FIRST_SKINNIES + SKINNIES, build_turn},
+    {"conv", FIRST_CONVS, build_conv},
+    {"window", FIRST_WINDOWS, build_window},
+    {"blocks", FIRST_BLOCKS, build_blocks},
+    {"by hand", BY_HAND, build_hand},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
 // NULL: the choice does not fit the drawing.
 static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
                                 const char **label) {
-  *label = ft_arena_printf(b->sketch[d].arena, "%s, choice %u", drawings[d].name, c);
-  if (c >= BY_HAND) return build_hand(b, d, c - BY_HAND);
-  if (c >= NESTS + LOOPS && c < CHOICES)
-    *label = ft_arena_printf(b->sketch[d].arena, "%s, product %u", drawings[d].name,
-                             c - NESTS - LOOPS);
-  if (c < NESTS) return build_nest(b, d, c);
-  if (c < NESTS + LOOPS) return build_loop(b, d, c - NESTS);
-  if (c < NESTS + LOOPS + GEMMS) return build_gemm(b, d, c - NESTS - LOOPS);
-  if (c < NESTS + LOOPS + GEMMS + SKINNIES)
-    return build_skinny(b, d, c - NESTS - LOOPS - GEMMS);
-  if (c < FIRST_CONVS) return build_turn(b, d, c - NESTS - LOOPS - GEMMS - SKINNIES);
-  if (c < FIRST_WINDOWS) {
-    *label =
-        ft_arena_printf(b->sketch[d].arena, "%s, conv %u", drawings[d].name, c - FIRST_CONVS);
-    return build_conv(b, d, c - FIRST_CONVS);
-  }
-  if (c < FIRST_BLOCKS) return build_window(b, d, c - FIRST_WINDOWS);
-  *label = ft_arena_printf(b->sketch[d].arena, "%s, blocks %u", drawings[d].name,
-                           c - FIRST_BLOCKS);
-  return build_blocks(b, d, c - FIRST_BLOCKS);
+  uint32_t k = KINDS - 1;
+  while (c < kinds[k].first) k--;
+  c -= kinds[k].first;
+  // "softmax, nest 3"
+  *label = ft_arena_printf(b->sketch[d].arena, "%s, %s %u", drawings[d].name,
+                           kinds[k].name, c);
+  return kinds[k].build(b, d, c);
 }
 
 #endif
