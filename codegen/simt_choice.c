@@ -28,6 +28,11 @@ static const knob gemm_knobs[] = {
 };
 static const knob loop_knobs[] = {
     KNOB(loop, threads), KNOB(loop, tile), {NULL, 0, false}};
+static const knob turn_knobs[] = {
+    KNOB(turn, threads),     KNOB(turn, tile_near),  KNOB(turn, tile_far),
+    KNOB(turn, vector_near), KNOB(turn, vector_far), FLAG(turn, swizzles),
+    FLAG(turn, streams),     {NULL, 0, false},
+};
 
 // ---- skeletons
 // ----------------------------------------------------------------------------
@@ -37,24 +42,28 @@ static const char *no_axes(const ft_group_ir *ir, const char *reason) {
   return ir->refusal;
 }
 
-static const char *nest_refusal(const ft_workload *workload,
-                                const ft_simt_any_choice *choice, ft_arena *arena) {
-  ft_group_ir *ir = NULL;
-  const char *reason = NULL;
-  if (ft_group_ir_make(workload, arena, &ir, &reason, NULL) != FT_OK)
-    return "out of memory";
-  reason = no_axes(ir, reason);
-  return reason ? reason : ft_simt_nest_refusal(ir, &choice->nest, arena);
-}
-
-static ft_status nest_build(const ft_workload *workload, const ft_simt_any_choice *choice,
-                            ft_arena *arena, ft_kir **out, ft_error *error) {
-  ft_group_ir *ir;
-  const char *reason;
-  FT_TRY(ft_group_ir_make(workload, arena, &ir, &reason, error));
-  if (!ir) FT_FAIL(error, FT_INVALID_ARGUMENT, "no nest: %s", reason);
-  return ft_simt_nest_build(ir, &choice->nest, arena, out, error);
-}
+// These start from the axes.
+#define FROM_AXES(name)                                                                  \
+  static const char *name##_refusal(const ft_workload *workload,                         \
+                                    const ft_simt_any_choice *choice, ft_arena *arena) { \
+    ft_group_ir *ir = NULL;                                                              \
+    const char *reason = NULL;                                                           \
+    if (ft_group_ir_make(workload, arena, &ir, &reason, NULL) != FT_OK)                  \
+      return "out of memory";                                                            \
+    reason = no_axes(ir, reason);                                                        \
+    return reason ? reason : ft_simt_##name##_refusal(ir, &choice->name, arena);         \
+  }                                                                                      \
+  static ft_status name##_build(const ft_workload *workload,                             \
+                                const ft_simt_any_choice *choice, ft_arena *arena,       \
+                                ft_kir **out, ft_error *error) {                         \
+    ft_group_ir *ir;                                                                     \
+    const char *reason;                                                                  \
+    FT_TRY(ft_group_ir_make(workload, arena, &ir, &reason, error));                      \
+    if (!ir) FT_FAIL(error, FT_INVALID_ARGUMENT, "no " #name ": %s", reason);            \
+    return ft_simt_##name##_build(ir, &choice->name, arena, out, error);                 \
+  }
+FROM_AXES(nest)
+FROM_AXES(turn)
 
 // The others take the workload as it is.
 #define FORWARD(name)                                                                    \

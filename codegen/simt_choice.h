@@ -9,6 +9,7 @@
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
+#include "codegen/simt_turn.h"
 
 typedef enum ft_simt_skeleton {
 #define FT_SIMT_SKELETON(NAME, name, choice) FT_SIMT_##NAME,
@@ -28,7 +29,7 @@ typedef struct ft_simt_any_choice {
 } ft_simt_any_choice;
 
 // NULL, or why the choice cannot work for |workload|: what its skeleton says, or that the
-// group has no common axes (nests).
+// group has no common axes (nests, turns).
 const char *ft_simt_any_refusal(const ft_workload *workload,
                                 const ft_simt_any_choice *choice, ft_arena *arena);
 // |choice| was not refused.

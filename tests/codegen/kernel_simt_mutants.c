@@ -259,10 +259,16 @@ static const struct {
   const char *drawing;
   uint32_t choice;
 } victims[] = {
-    {"odd chain", 0},       {"mixture", 8},
-    {"mixture", 6},         {"mixture of columns", 0},
-    {"product", NESTS + 1}, {"heads", NESTS + LOOPS},
-    {"split sum", BY_HAND}, {"held rows", BY_HAND + 1},
+    {"odd chain", 0},
+    {"mixture", 8},
+    {"mixture", 6},
+    {"mixture of columns", 0},
+    {"product", NESTS + 1},
+    {"heads", NESTS + LOOPS},
+    {"split sum", BY_HAND},
+    {"held rows", BY_HAND + 1},
+    {"odd turn", NESTS + LOOPS + GEMMS},
+    {"two layouts", NESTS + LOOPS + GEMMS + 4},
 };
 enum { VICTIMS = sizeof victims / sizeof *victims };
 
