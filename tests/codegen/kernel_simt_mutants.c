@@ -268,7 +268,7 @@ static const struct {
     {"split sum", BY_HAND},
     {"held rows", BY_HAND + 1},
     {"odd turn", NESTS + LOOPS + GEMMS},
-    {"two layouts", NESTS + LOOPS + GEMMS + 4},
+    {"two layouts", NESTS + LOOPS + GEMMS + 2},
 };
 enum { VICTIMS = sizeof victims / sizeof *victims };
 
