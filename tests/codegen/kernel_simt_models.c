@@ -38,6 +38,17 @@ typedef struct tally {
 
 static ft_kir *nest_of(const ft_workload *w, ft_arena *arena) {
   static const ft_simt_choice choices[] = {
+      {.threads = 128,
+       .vector = 4,
+       .unroll = 1,
+       .row_threads = 128,
+       .buffer = FT_SIMT_REGISTERS},
+      {.threads = 128,
+       .vector = 1,
+       .unroll = 2,
+       .row_threads = 64,
+       .buffer = FT_SIMT_REGISTERS},
+      {.threads = 256, .vector = 4, .unroll = 2, .column_threads = 8, .loads_once = true},
       {.threads = 128, .vector = 4, .unroll = 1, .row_threads = 32},
       {.threads = 128, .vector = 1, .unroll = 1, .row_threads = 128},
       {.threads = 256, .vector = 4, .unroll = 2},

@@ -269,6 +269,13 @@ static const struct {
     {"held rows", BY_HAND + 1},
     {"odd turn", NESTS + LOOPS + GEMMS},
     {"two layouts", NESTS + LOOPS + GEMMS + 2},
+    // registers with a tail, shared memory, split rows; columns, in registers, split
+    {"tailed mixture", 11},
+    {"mixture", 13},
+    {"few rows", 15},
+    {"uneven columns", 17},
+    {"mixture of columns", 19},
+    {"tall columns", 21},
 };
 enum { VICTIMS = sizeof victims / sizeof *victims };
 
@@ -277,7 +284,17 @@ static const struct {
   const char *label;
 } harmless[] = {
     // Columns past the end: it reads the next row, and what comes of it is not stored.
-    {"heads, choice 14: a guard dropped, 2"},
+    {"heads, gemm 0: a guard dropped, 2"},
+    // A chunk past the end has no steps.
+    {"mixture of columns, nest 0: a loop too long, 0"},
+    {"mixture of columns, nest 0: a loop too long, 2"},
+    // -d / sum(-d), when d is computed once.
+    {"mixture, nest 13: operands swapped, 0"},
+    // A pass over registers does not use its position.
+    {"tailed mixture, nest 11: a wrong stride, 6"},
+    {"tailed mixture, nest 11: a wrong stride, 7"},
+    {"tailed mixture, nest 11: a wrong stride, 8"},
+    {"mixture of columns, nest 19: a wrong stride, 4"},
 };
 
 static bool is_harmless(const char *label) {
@@ -315,7 +332,7 @@ static void mutate(const bench *b, uint32_t v, uint32_t k, ft_arena *arena, simm
   }
 }
 
-Test(simt, every_mutant_of_a_kernel_is_caught, .timeout = 200) {
+Test(simt, every_mutant_of_a_kernel_is_caught, .timeout = 1200) {
   bench b;
   simmed *c = calloc(MOST_MUTANTS, sizeof *c);
   uint32_t count = 0, missed = 0, per_kind[MUTATORS] = {0};

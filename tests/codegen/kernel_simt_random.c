@@ -22,6 +22,22 @@ static uint32_t power(ft_rng *rng, uint32_t low, uint32_t high) {
   return low << ft_rng_below(rng, steps + 1);
 }
 
+// Items, rows or columns.
+static void draw_shape(ft_rng *rng, ft_simt_choice *c) {
+  uint64_t shape = ft_rng_below(rng, 4);
+  if (shape == 0) {
+    if (ft_rng_below(rng, 3) == 0)
+      c->blocks = FEWEST_BLOCKS + (uint32_t)ft_rng_below(rng, 4);
+    return;
+  }
+  if (shape == 1)
+    c->column_threads = power(rng, 1, c->threads);
+  else
+    c->row_threads = power(rng, 1, c->threads);
+  c->buffer = (ft_simt_buffer)ft_rng_below(rng, 3);
+  if (ft_rng_below(rng, 3) == 0) c->splits = 1 + (uint32_t)ft_rng_below(rng, 6);
+}
+
 static bool draw_nest(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
   ft_group_ir *ir;
   const char *reason;
@@ -30,20 +46,19 @@ static bool draw_nest(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn 
   if (!ir || ir->refusal) return false;
   ft_simt_choice c = {.threads = power(rng, 32, 512),
                       .vector = power(rng, 1, 8),
-                      .unroll = 1,
-                      .streams = ft_rng_below(rng, 2)};
-  if (ft_rng_below(rng, 2))
-    c.row_threads = power(rng, 1, c.threads);
-  else
-    c.unroll = 1 + (uint32_t)ft_rng_below(rng, 8);
-  if (!c.row_threads && ft_rng_below(rng, 3) == 0)
-    c.blocks = FEWEST_BLOCKS + (uint32_t)ft_rng_below(rng, 4);
+                      .unroll = 1 + (uint32_t)ft_rng_below(rng, 8),
+                      .streams = ft_rng_below(rng, 2),
+                      .loads_once = ft_rng_below(rng, 2)};
+  draw_shape(rng, &c);
   if (ft_simt_nest_refusal(ir, &c, arena)) return false;
   cr_assert_eq(ft_simt_nest_build(ir, &c, arena, &out->kir, &error), FT_OK, "%s",
                error.text);
   out->skeleton = ft_arena_printf(
-      arena, "nest threads=%u vector=%u unroll=%u row_threads=%u blocks=%u", c.threads,
-      c.vector, c.unroll, c.row_threads, c.blocks);
+      arena,
+      "nest threads=%u vector=%u unroll=%u row_threads=%u column_threads=%u blocks=%u "
+      "splits=%u buffer=%u",
+      c.threads, c.vector, c.unroll, c.row_threads, c.column_threads, c.blocks, c.splits,
+      (unsigned)c.buffer);
   return true;
 }
 

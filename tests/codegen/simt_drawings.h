@@ -22,6 +22,43 @@ static const ft_simt_choice choices[] = {
     {.threads = 256, .vector = 2, .unroll = 1, .row_threads = 64},
     {.threads = 64, .vector = 1, .unroll = 1, .row_threads = 8},
     {.threads = 1024, .vector = 1, .unroll = 1, .row_threads = 1024},
+    // rows in registers and in shared memory, several accumulators
+    {.threads = 128,
+     .vector = 4,
+     .unroll = 1,
+     .row_threads = 32,
+     .buffer = FT_SIMT_REGISTERS},
+    {.threads = 256,
+     .vector = 1,
+     .unroll = 2,
+     .row_threads = 128,
+     .buffer = FT_SIMT_REGISTERS,
+     .streams = true,
+     .loads_once = true},
+    {.threads = 128,
+     .vector = 1,
+     .unroll = 1,
+     .row_threads = 64,
+     .buffer = FT_SIMT_SHARED},
+    {.threads = 64, .vector = 2, .unroll = 4, .row_threads = 16},
+    // split rows
+    {.threads = 128, .vector = 1, .unroll = 1, .row_threads = 64, .splits = 3},
+    {.threads = 128, .vector = 2, .unroll = 2, .row_threads = 32, .splits = 5},
+    // columns
+    {.threads = 128, .vector = 1, .unroll = 1, .column_threads = 4},
+    {.threads = 64, .vector = 4, .unroll = 2, .column_threads = 8, .loads_once = true},
+    {.threads = 256,
+     .vector = 1,
+     .unroll = 1,
+     .column_threads = 16,
+     .buffer = FT_SIMT_REGISTERS},
+    {.threads = 64,
+     .vector = 2,
+     .unroll = 3,
+     .column_threads = 2,
+     .buffer = FT_SIMT_SHARED},
+    {.threads = 64, .vector = 2, .unroll = 1, .column_threads = 4, .splits = 4},
+    {.threads = 32, .vector = 1, .unroll = 2, .column_threads = 1, .splits = 2},
 };
 static const ft_simt_loop_choice loop_choices[] = {
     {.threads = 32, .tile = 1}, {.threads = 128, .tile = 4}, {.threads = 256, .tile = 8}};
@@ -139,6 +176,40 @@ static void draw_pool(sketch *s) {
   output(s, apply(s, FT_OP_WINDOW_MAX, 1, &x, &attr));
 }
 
+static void draw_tailed_norm(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(7, 364)), r = input(s, FT_F32, SHAPE(7, 364));
+  uint32_t sum = two(s, FT_OP_ADD, x, r);
+  output(s, sum);
+  output(s, layer_norm(s, sum, input(s, FT_F32, SHAPE(364)), 1));
+}
+static void draw_tailed_mixture(sketch *s) {
+  output(s, mixture(s, input(s, FT_F32, SHAPE(5, 300)), 1));
+}
+static void draw_few_rows(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(7, 402)), y = input(s, FT_F32, SHAPE(7, 402));
+  uint32_t sum = reduce(s, FT_OP_REDUCE_SUM, two(s, FT_OP_MUL, x, y), 2);
+  output(s, two(s, FT_OP_SUB, sum, reduce(s, FT_OP_REDUCE_SUM, x, 2)));
+  output(s, one(s, FT_OP_NEG, sum));
+}
+static void draw_huge_row(sketch *s) {
+  output(s, reduce(s, FT_OP_REDUCE_SUM, input(s, FT_F32, SHAPE(70002)), 1));
+}
+static void draw_tall_columns(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(131, 44)), w = input(s, FT_F32, SHAPE(131, 1));
+  uint32_t sum = reduce(s, FT_OP_REDUCE_SUM, two(s, FT_OP_MUL, x, w), 1);
+  output(s, two(s, FT_OP_SUB, sum, reduce(s, FT_OP_REDUCE_SUM, x, 1)));
+}
+static void draw_uneven_columns(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(2, 50, 37));
+  output(s, reduce(s, FT_OP_REDUCE_PROD, x, 2));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, x, 2));
+}
+static void draw_empty_sum(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(6, 0)), y = input(s, FT_F32, SHAPE(6, 40));
+  output(s, two(s, FT_OP_ADD, y, reduce(s, FT_OP_REDUCE_SUM, x, 2)));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, y, 2));
+}
+
 static const struct {
   const char *name;
   sketcher *draw;
@@ -161,6 +232,13 @@ static const struct {
     {"mixture of columns", draw_mixture_columns},
     {"convolution", draw_convolution},
     {"pool", draw_pool},
+    {"tailed norm", draw_tailed_norm},
+    {"tailed mixture", draw_tailed_mixture},
+    {"few rows", draw_few_rows},
+    {"huge row", draw_huge_row},
+    {"tall columns", draw_tall_columns},
+    {"uneven columns", draw_uneven_columns},
+    {"empty sum", draw_empty_sum},
     {"split sum", draw_split_sum},
     {"held rows", draw_held_rows},
     {"turned sum", draw_turned_sum},
@@ -244,10 +322,20 @@ static inline ft_kir *build_hand(const bench *b, uint32_t d, uint32_t c) {
   return hands[c].build(b->sketch[d].arena);
 }
 
+// "softmax, nest 3"
+static inline const char *label_of(uint32_t d, uint32_t c, ft_arena *arena) {
+  const char *kind = "nest";
+  uint32_t first = 0;
+  if (c >= NESTS) kind = "loop", first = NESTS;
+  if (c >= NESTS + LOOPS) kind = "gemm", first = NESTS + LOOPS;
+  if (c >= BY_HAND) kind = "by hand", first = BY_HAND;
+  return ft_arena_printf(arena, "%s, %s %u", drawings[d].name, kind, c - first);
+}
+
 // NULL: the choice does not fit the drawing.
 static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
                                 const char **label) {
-  *label = ft_arena_printf(b->sketch[d].arena, "%s, choice %u", drawings[d].name, c);
+  *label = label_of(d, c, b->sketch[d].arena);
   if (c >= BY_HAND) return build_hand(b, d, c - BY_HAND);
   if (c < NESTS) return build_nest(b, d, c);
   if (c < NESTS + LOOPS) return build_loop(b, d, c - NESTS);
