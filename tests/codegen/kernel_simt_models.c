@@ -11,6 +11,7 @@
 #include "codegen/simt_nest.h"
 #include "codegen/simt_window.h"
 #include "codegen/simt_skinny.h"
+#include "codegen/simt_turn.h"
 #include "graph/import.h"
 #include "simming.h"
 #include "tests/support/data.h"
@@ -149,10 +150,30 @@ static ft_kir *blocks_of(const ft_workload *w, ft_arena *arena) {
   return kir;
 }
 
+static ft_kir *turn_of(const ft_workload *w, ft_arena *arena) {
+  static const ft_simt_turn_choice choices[] = {{256, 32, 32, 4, 4, true, false},
+                                                {256, 32, 32, 1, 4, false, false},
+                                                {256, 32, 32, 4, 1, false, false},
+                                                {256, 32, 32, 2, 2, true, false},
+                                                {256, 32, 32, 1, 1, false, false}};
+  ft_group_ir *ir;
+  const char *reason;
+  ft_error error;
+  ft_kir *kir = NULL;
+  cr_assert_eq(ft_group_ir_make(w, arena, &ir, &reason, &error), FT_OK, "%s", error.text);
+  if (!ir || ir->refusal) return NULL;
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
+    if (!ft_simt_turn_refusal(ir, &choices[i], arena))
+      cr_assert_eq(ft_simt_turn_build(ir, &choices[i], arena, &kir, &error), FT_OK, "%s",
+                   error.text);
+  return kir;
+}
+
 // The skeleton made for it, else the one that takes everything; NULL: none does.
 static ft_kir *kernel_of(tally *t, const ft_workload *w, ft_arena *arena) {
   ft_kir *kir = blocks_of(w, arena);
   t->joined += kir != NULL;
+  if (!kir) kir = turn_of(w, arena);
   if (!kir) kir = nest_of(w, arena);
   if (!kir) kir = skinny_of(w, arena);
   if (!kir) kir = gemm_of(w, arena);

@@ -426,6 +426,8 @@ static const struct {
     {"one row", NESTS + LOOPS + GEMMS + 2},
     {"split sum", BY_HAND},
     {"held rows", BY_HAND + 1},
+    {"odd turn", NESTS + LOOPS + GEMMS},
+    {"two layouts", NESTS + LOOPS + GEMMS + 2},
     // registers with a tail, shared memory, split rows; columns, in registers, split
     {"tailed mixture", 11},
     {"mixture", 13},

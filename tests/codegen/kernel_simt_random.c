@@ -7,6 +7,7 @@
 #include "codegen/simt_nest.h"
 #include "codegen/simt_skinny.h"
 #include "codegen/simt_window.h"
+#include "codegen/simt_turn.h"
 #include "simming.h"
 #include "tests/support/random/random_group.h"
 #include "tests/support/random/trial.h"
@@ -140,10 +141,37 @@ static bool draw_loop(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn 
   return true;
 }
 
+// Rarely taken by a random group, so it gets several chances.
+static bool draw_turn(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
+  ft_group_ir *ir;
+  const char *reason, *wrong = "none";
+  ft_error error;
+  ft_simt_turn_choice c;
+  cr_assert_eq(ft_group_ir_make(w, arena, &ir, &reason, &error), FT_OK, "%s", error.text);
+  if (!ir || ir->refusal) return false;
+  for (int i = 0; i < TRIES && wrong; i++) {
+    c = (ft_simt_turn_choice){.threads = power(rng, 32, 512),
+                              .tile_near = power(rng, 8, 128),
+                              .tile_far = power(rng, 8, 128),
+                              .vector_near = power(rng, 1, 8),
+                              .vector_far = power(rng, 1, 8),
+                              .swizzles = ft_rng_below(rng, 2),
+                              .streams = ft_rng_below(rng, 2)};
+    wrong = ft_simt_turn_refusal(ir, &c, arena);
+  }
+  if (wrong) return false;
+  cr_assert_eq(ft_simt_turn_build(ir, &c, arena, &out->kir, &error), FT_OK, "%s",
+               error.text);
+  out->skeleton = ft_arena_printf(
+      arena, "turn threads=%u tile=%ux%u vector=%ux%u swizzles=%d", c.threads,
+      c.tile_near, c.tile_far, c.vector_near, c.vector_far, c.swizzles);
+  return true;
+}
+
 typedef bool draw_function(const ft_workload *w, ft_rng *rng, ft_arena *arena,
                            drawn *out);
 static draw_function *const drawers[] = {draw_nest, draw_gemm, draw_skinny, draw_loop,
-                                         draw_conv, draw_window};
+                                         draw_conv, draw_window, draw_turn};
 enum { DRAWERS = sizeof drawers / sizeof *drawers };
 
 // Some skeleton and knobs that take the group; false: none of those tried.
@@ -225,9 +253,9 @@ static void run_quarter(uint32_t quarter) {
   }
   fprintf(stderr,
           "%u kernels (%u nests, %u products, %u skinny, %u loops, %u convolutions, %u "
-          "windows), %u groups untaken\n",
+          "windows, %u turns), %u groups untaken\n",
           n.kernels, n.by_drawer[0], n.by_drawer[1], n.by_drawer[2], n.by_drawer[3],
-          n.by_drawer[4], n.by_drawer[5], n.untaken);
+          n.by_drawer[4], n.by_drawer[5], n.by_drawer[6], n.untaken);
   cr_assert_gt(n.kernels, 4 * n.untaken);
 }
 
