@@ -3,6 +3,7 @@
 #include <limits.h>
 
 #include "codegen/expressions.h"
+#include "codegen/print_simt_half.h"
 #include "codegen/print_simt_parts.h"
 #include "codegen/sim.h"
 #include "codegen/simt_prelude.h"
@@ -346,7 +347,7 @@ static void put_cuda_head(ft_simt_printer *p, const char *name, uint32_t min_blo
     const ft_kir_buffer *b = &p->kir->buffer[id];
     if (id)
       ft_strbuf_printf(&p->out, ", %s%s *__restrict__ b%u", b->is_written ? "" : "const ",
-                       ft_simt_c_type(b->dtype), id);
+                       ft_simt_stored_type(b->dtype), id);
     else
       ft_strbuf_printf(&p->out, ", const void *a%u", a);
   }
@@ -365,7 +366,7 @@ static void put_sim_head(ft_simt_printer *p, const char *name) {
     const ft_kir_buffer *b = &p->kir->buffer[i];
     if (b->space != FT_KIR_GLOBAL) continue;
     ft_strbuf_printf(&p->out, "  %s%s *b%u = buffers[%u];\n",
-                     b->is_written ? "" : "const ", ft_simt_c_type(b->dtype), i,
+                     b->is_written ? "" : "const ", ft_simt_stored_type(b->dtype), i,
                      b->argument);
   }
 }
@@ -458,6 +459,7 @@ ft_status ft_print_cuda(ft_kir *kir, const char *name, uint32_t min_blocks,
                    "#define ft_nan_f64 __longlong_as_double(0x7fffffffffffffffLL)\n"
                    "typedef %s ft_index;\n",
                    p.launch.has_wide_index ? "long long" : "int");
+  ft_simt_half_prelude(p.out.text, false, &text);
   ft_simt_prelude_for(p.out.text, &text);
   ft_strbuf_add(&text, p.out.text);
   FT_OOM_IF(text.failed, error);
@@ -479,6 +481,7 @@ const char *ft_sim_prelude_for(const char *bodies, ft_arena *arena) {
   ft_strbuf text = ft_strbuf_init(arena);
   ft_strbuf_add(&text, ft_sim_prelude);
   ft_strbuf_add(&text, "typedef long long ft_index;\n");
+  ft_simt_half_prelude(bodies, true, &text);
   ft_simt_prelude_for(bodies, &text);
   return text.failed ? NULL : text.text;
 }

@@ -241,10 +241,12 @@ static bool runs_in_pass(const emitter *e, uint32_t node) {
 }
 
 // Products overflow on the way where the result does not, and long sums lose digits.
+// Single precision is wide for the sums of short floats, and for products of f16.
 static ft_dtype total_dtype(const ft_node *n) {
   bool widens =
-      n->dtype == FT_F32 && (n->op == FT_OP_REDUCE_SUM || n->op == FT_OP_REDUCE_PROD);
-  return widens ? FT_F64 : n->dtype;
+      (n->op == FT_OP_REDUCE_SUM && n->dtype == FT_F32) ||
+      (n->op == FT_OP_REDUCE_PROD && (n->dtype == FT_F32 || n->dtype == FT_BF16));
+  return widens ? FT_F64 : ft_kir_math_dtype(n->dtype);
 }
 
 static void open_total(emitter *e, uint32_t node) {
@@ -315,7 +317,7 @@ static void close_total(emitter *e, uint32_t node) {
     value = shuffled(e, n->op, value, e->choice->row_threads);
     if (e->choice->row_threads > WARP) value = gathered(e, n->op, value);
   }
-  value = converted(e, value, n->dtype);
+  value = converted(e, value, ft_kir_math_dtype(n->dtype));
   *known_of(e, node) = (known){.value = value, .depth = e->depth};
 }
 
