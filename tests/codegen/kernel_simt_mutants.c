@@ -202,8 +202,10 @@ static const struct {
   const char *drawing;
   uint32_t choice;
 } victims[] = {
-    {"odd chain", 0},          {"mixture", 8},         {"mixture", 6},
-    {"mixture of columns", 0}, {"product", NESTS + 1}, {"heads", NESTS + LOOPS},
+    {"odd chain", 0},       {"mixture", 8},
+    {"mixture", 6},         {"mixture of columns", 0},
+    {"product", NESTS + 1}, {"heads", NESTS + LOOPS},
+    {"odd bf16 chain", 0},  {"f16 product", NESTS + 1},
 };
 enum { VICTIMS = sizeof victims / sizeof *victims };
 
@@ -212,7 +214,7 @@ static const struct {
   const char *label;
 } harmless[] = {
     // Columns past the end: it reads the next row, and what comes of it is not stored.
-    {"heads, choice 14: a guard dropped, 2"},
+    {"heads, choice 16: a guard dropped, 2"},
 };
 
 static bool is_harmless(const char *label) {

@@ -20,6 +20,8 @@ static const ft_simt_choice choices[] = {
     {.threads = 256, .vector = 2, .unroll = 1, .row_threads = 64},
     {.threads = 64, .vector = 1, .unroll = 1, .row_threads = 8},
     {.threads = 1024, .vector = 1, .unroll = 1, .row_threads = 1024},
+    {.threads = 64, .vector = 8, .unroll = 2},
+    {.threads = 64, .vector = 8, .unroll = 1, .row_threads = 32, .streams = true},
 };
 static const ft_simt_loop_choice loop_choices[] = {
     {.threads = 32, .tile = 1}, {.threads = 128, .tile = 4}, {.threads = 256, .tile = 8}};
@@ -135,6 +137,66 @@ static void draw_pool(sketch *s) {
   output(s, apply(s, FT_OP_WINDOW_MAX, 1, &x, &attr));
 }
 
+// Short floats: in memory only.
+static void draw_half_chain(sketch *s) {
+  uint32_t x = input(s, FT_F16, SHAPE(5, 64)), b = input(s, FT_F16, SHAPE(64));
+  uint32_t y = one(s, FT_OP_TANH, two(s, FT_OP_ADD, x, b));
+  output(s, two(s, FT_OP_MUL, one(s, FT_OP_EXP, y), one(s, FT_OP_SIGMOID, x)));
+  output(s, two(s, FT_OP_LESS, y, x));
+}
+static void draw_bfloat_chain(sketch *s) {
+  uint32_t x = input(s, FT_BF16, SHAPE(7, 131)), b = input(s, FT_BF16, SHAPE(7, 1));
+  output(s, two(s, FT_OP_DIV, one(s, FT_OP_RELU, x), b));
+}
+static uint32_t cast(sketch *s, uint32_t x, ft_dtype to) {
+  return apply(s, FT_OP_CAST, 1, &x, &(ft_attr){.to = to});
+}
+static void draw_casts(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(3, 40)), h = input(s, FT_F16, SHAPE(3, 40)),
+           b = input(s, FT_BF16, SHAPE(40));
+  uint32_t i = input(s, FT_I32, SHAPE(3, 40)), d = input(s, FT_F64, SHAPE(3, 40));
+  output(s, two(s, FT_OP_ADD, cast(s, x, FT_F16), h));
+  output(s, two(s, FT_OP_MUL, cast(s, h, FT_F32), cast(s, cast(s, x, FT_BF16), FT_F32)));
+  output(s, two(s, FT_OP_ADD, cast(s, h, FT_BF16), b));
+  output(s, cast(s, two(s, FT_OP_MUL, h, scalar(s, FT_F16, 100)), FT_I32));
+  output(s, cast(s, i, FT_F16));
+  output(s, cast(s, two(s, FT_OP_LESS, h, cast(s, d, FT_F16)), FT_BF16));
+}
+static void draw_half_transpose(sketch *s) {
+  uint32_t x = input(s, FT_F16, SHAPE(12, 24)), y = input(s, FT_F16, SHAPE(24, 12));
+  output(s, two(s, FT_OP_SUB, transpose(s, x), y));
+}
+static void draw_half_softmax(sketch *s) {
+  output(s, softmax(s, input(s, FT_F16, SHAPE(6, 200)), 1));
+  output(s, reduce(s, FT_OP_REDUCE_PROD, input(s, FT_BF16, SHAPE(6, 200)), 2));
+}
+static void draw_bfloat_layer_norm(sketch *s) {
+  uint32_t x = input(s, FT_BF16, SHAPE(33, 64)), r = input(s, FT_BF16, SHAPE(33, 64));
+  uint32_t sum = two(s, FT_OP_ADD, x, r);
+  output(s, sum);
+  output(s, layer_norm(s, sum, input(s, FT_BF16, SHAPE(64)), 1));
+}
+static void draw_half_product(sketch *s) {
+  uint32_t a = input(s, FT_F16, SHAPE(3, 12, 33)), b = input(s, FT_F16, SHAPE(33, 20));
+  uint32_t y = two(s, FT_OP_MATMUL, a, b);
+  output(s, one(s, FT_OP_RELU, two(s, FT_OP_ADD, y, input(s, FT_F16, SHAPE(20)))));
+}
+static void draw_bfloat_product(sketch *s) {
+  uint32_t a = input(s, FT_BF16, SHAPE(64, 32)), b = input(s, FT_BF16, SHAPE(64, 32));
+  uint32_t y = two(s, FT_OP_MATMUL, one(s, FT_OP_NEG, a), transpose(s, b));
+  output(s, cast(s, y, FT_F32));
+}
+static void draw_half_convolution(sketch *s) {
+  uint32_t in[2] = {input(s, FT_F16, SHAPE(2, 6, 19, 23)),
+                    input(s, FT_F16, SHAPE(9, 2, 3, 2))};
+  ft_attr attr = {.shape = SHAPE(2, 9, 10, 26),
+                  .groups = 3,
+                  .start = {1, 4},
+                  .stride = {2, 1},
+                  .dilation = {1, 3}};
+  output(s, one(s, FT_OP_RELU, apply(s, FT_OP_CONV, 2, in, &attr)));
+}
+
 static const struct {
   const char *name;
   sketcher *draw;
@@ -157,6 +219,15 @@ static const struct {
     {"mixture of columns", draw_mixture_columns},
     {"convolution", draw_convolution},
     {"pool", draw_pool},
+    {"f16 chain", draw_half_chain},
+    {"odd bf16 chain", draw_bfloat_chain},
+    {"casts of short floats", draw_casts},
+    {"f16 transpose", draw_half_transpose},
+    {"f16 softmax", draw_half_softmax},
+    {"bf16 layer norm", draw_bfloat_layer_norm},
+    {"f16 product", draw_half_product},
+    {"bf16 product", draw_bfloat_product},
+    {"f16 convolution", draw_half_convolution},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
