@@ -4,7 +4,8 @@
 // for the CUDA text.
 //
 // CUDA: header-free C for NVRTC, one block of the grid per iteration of the grid loop,
-//   extern "C" __global__ NAME(buffers in ABI order, int *status).
+//   extern "C" __global__ NAME(int *status, buffers in ABI order, workspace).
+//   The workspace is there when the kernel has one; its parts lie at their offsets.
 //   16-byte accesses where the index is proven divisible; 32-bit indices unless a buffer
 //   or the launch needs more. Registers are capped by __launch_bounds__ only.
 // SIM: a function of one block (codegen/sim.h says what it checks). Each stretch without
@@ -21,13 +22,16 @@ typedef struct ft_simt_launch {
   uint32_t threads;       // a block; 1 when there is no thread loop
   uint64_t shared_bytes;  // static, or dynamic when above 48 KiB
   bool is_shared_dynamic;
+  uint64_t workspace_bytes;  // 0 before the first launch, kept between them
   bool has_wide_index;
+  bool has_copies;  // SIM: to be run with both landings
 } ft_simt_launch;
 
 // |min_blocks| per multiprocessor for __launch_bounds__, 0: none said. In the kernel's
 // arena; equal kernels give equal bytes. CUDA: the whole text. SIM: the function alone,
 // so that many can share a unit, after what ft_sim_prelude_for gives for all of them.
-// UNSUPPORTED: scratch memory, or a dtype without kernels. INTERNAL: not well formed.
+// UNSUPPORTED: scratch memory, a dtype without kernels, or a copy whose alignment nothing
+// proves. INTERNAL: not well formed.
 FT_MUST_CHECK ft_status ft_print_cuda(ft_kir *kir, const char *name, uint32_t min_blocks,
                                       const char **out_text, ft_simt_launch *out_launch,
                                       ft_error *error);

@@ -76,17 +76,30 @@ static void put_packing(ft_simt_printer *p, ft_kir_id id, uint32_t buffer) {
   ft_strbuf_printf(&p->out, "ft_narrow2_%s(v%u[2 * l], v%u[2 * l + 1]);\n", name, id, id);
 }
 
+// The call that loads from |v|'s buffer, and "&"; "": none. Other blocks wrote what lies
+// in the workspace, and L1 does not see that. What is only read (const, __restrict__)
+// goes through the read-only cache without being told to.
+static const char *load_call(const ft_simt_printer *p, const ft_kir_value *v) {
+  const ft_kir_buffer *b = &p->kir->buffer[v->buffer];
+  bool is_constant = b->space == FT_KIR_GLOBAL && !b->is_written;
+  if (b->space == FT_KIR_WORKSPACE) return "__ldcg(&";
+  return is_constant && v->hint == FT_KIR_STREAMED ? "__ldcs(&" : "";
+}
+
 static void put_cuda_load(ft_simt_printer *p, ft_kir_id id) {
   const ft_kir_value *v = ft_simt_value_of(p, id);
   ft_dtype dtype = p->kir->buffer[v->buffer].dtype;
   uint32_t lanes = v->type.lanes, size = (uint32_t)ft_dtype_bytes(dtype);
   uint32_t bytes = access_bytes(p, dtype, lanes, v->operand[0], v->imm);
+  const char *call = load_call(p, v);
   if (!bytes) {
     ft_simt_open_lanes(p, 0, lanes);
     ft_simt_put_element_name(p, id, "l");
     ft_strbuf_add(&p->out, " = ");
     bool is_short = open_call(p, "widen", v->buffer);
+    ft_strbuf_add(&p->out, call);
     put_place(p, v->buffer, v->operand[0], lanes, v->imm);
+    close_call(p, *call);
     close_call(p, is_short);
     ft_strbuf_add(&p->out, ";\n");
     return;
@@ -96,10 +109,10 @@ static void put_cuda_load(ft_simt_printer *p, ft_kir_id id) {
   ft_simt_start_line(p);
   ft_strbuf_add(&p->out, "#pragma unroll\n");
   ft_simt_start_line(p);
-  ft_strbuf_printf(&p->out, "for (int l = 0; l < %u; l++) ((%s *)%c%u)[l] = ",
-                   lanes * size / bytes, type, name, id);
+  ft_strbuf_printf(&p->out, "for (int l = 0; l < %u; l++) ((%s *)%c%u)[l] = %s",
+                   lanes * size / bytes, type, name, id, call);
   put_wide(p, type, v->buffer, v->operand[0], true);
-  ft_strbuf_add(&p->out, ";\n");
+  ft_strbuf_add(&p->out, *call ? ");\n" : ";\n");
   if (name == 'h') put_unpacking(p, id, v->buffer);
 }
 
@@ -108,6 +121,9 @@ static void put_shadow(ft_simt_printer *p, uint32_t buffer) {
   const ft_kir_buffer *b = &p->kir->buffer[buffer];
   if (b->space == FT_KIR_GLOBAL)
     ft_strbuf_printf(&p->out, "s->cell[%u]", b->argument);
+  else if (b->space == FT_KIR_WORKSPACE)  // a cell for each byte: enough for all parts
+    ft_strbuf_printf(&p->out, "s->cell[%u] + %llu", b->argument,
+                     (unsigned long long)b->offset);
   else
     ft_strbuf_printf(&p->out, "b%uc", buffer);
   ft_strbuf_printf(&p->out, ", %u, %lld", buffer, (long long)b->count);
@@ -150,9 +166,23 @@ static void put_sim_load(ft_simt_printer *p, ft_kir_id id) {
   ft_strbuf_add(&p->out, " = 0; }\n");
 }
 
-static void put_register_name(ft_simt_printer *p, uint32_t buffer, const char *lane) {
+// [ft_sim_slot(...)]: which of several; none for a single one.
+static void put_slot(ft_simt_printer *p, uint32_t buffer, ft_kir_id index) {
+  const ft_kir_buffer *b = &p->kir->buffer[buffer];
+  if (b->count == 1) return;
+  ft_strbuf_add(&p->out, "[");
+  if (p->is_sim)
+    ft_strbuf_printf(&p->out, "ft_sim_slot(s, %u, %lld, %s, ", buffer,
+                     (long long)b->count, p->thread);
+  ft_simt_put_index(p, index);
+  ft_strbuf_add(&p->out, p->is_sim ? ")]" : "]");
+}
+
+static void put_register_name(ft_simt_printer *p, uint32_t buffer, ft_kir_id index,
+                              const char *lane) {
   ft_strbuf_printf(&p->out, "b%u", buffer);
   if (p->is_array[buffer]) ft_strbuf_printf(&p->out, "[%s]", p->thread);
+  put_slot(p, buffer, index);
   if (p->kir->buffer[buffer].lanes > 1) ft_strbuf_printf(&p->out, "[%s]", lane);
 }
 
@@ -162,7 +192,7 @@ void ft_simt_put_load(ft_simt_printer *p, ft_kir_id id) {
     ft_simt_open_lanes(p, 0, v->type.lanes);
     ft_simt_put_element_name(p, id, "l");
     ft_strbuf_add(&p->out, " = ");
-    put_register_name(p, v->buffer, "l");
+    put_register_name(p, v->buffer, v->operand[0], "l");
     ft_strbuf_add(&p->out, ";\n");
   } else if (p->is_sim) {
     put_sim_load(p, id);
@@ -214,7 +244,7 @@ void ft_simt_put_store(ft_simt_printer *p, const ft_kir_stmt *s) {
   ft_kir_type type = ft_simt_value_of(p, s->value)->type;
   if (p->kir->buffer[s->buffer].space == FT_KIR_REGISTER) {
     ft_simt_open_lanes(p, 0, type.lanes);
-    put_register_name(p, s->buffer, "l");
+    put_register_name(p, s->buffer, s->index, "l");
     ft_strbuf_add(&p->out, " = ");
     ft_simt_put_element_name(p, s->value, "l");
     ft_strbuf_add(&p->out, ";\n");
@@ -228,8 +258,8 @@ void ft_simt_put_store(ft_simt_printer *p, const ft_kir_stmt *s) {
 // ---- declarations
 // -----------------------------------------------------------------------
 
-static void put_lanes(ft_simt_printer *p, uint32_t lanes) {
-  if (lanes > 1) ft_strbuf_printf(&p->out, "[%u]", lanes);
+static void put_extent(ft_simt_printer *p, int64_t count) {
+  if (count > 1) ft_strbuf_printf(&p->out, "[%lld]", (long long)count);
 }
 
 // |is_spread|: SIM, over the threads.
@@ -241,7 +271,7 @@ void ft_simt_declare_value(ft_simt_printer *p, ft_kir_id id, bool is_spread) {
   ft_strbuf_printf(&p->out, "%s v%u",
                    v->type.lanes ? ft_simt_c_type(v->type.dtype) : "ft_index", id);
   if (is_spread) ft_strbuf_printf(&p->out, "[%u]", p->launch.threads);
-  put_lanes(p, v->type.lanes);
+  put_extent(p, v->type.lanes);
   ft_strbuf_add(&p->out, ";\n");
   p->is_spread[id] = is_spread;
 }
@@ -251,16 +281,21 @@ void ft_simt_declare_register(ft_simt_printer *p, uint32_t buffer, bool is_array
   ft_simt_start_line(p);
   ft_strbuf_printf(&p->out, "%s b%u", ft_simt_c_type(b->dtype), buffer);
   if (is_array) ft_strbuf_printf(&p->out, "[%u]", p->launch.threads);
-  put_lanes(p, b->lanes);
+  put_extent(p, b->count);
+  put_extent(p, b->lanes);
   ft_strbuf_add(&p->out, ";\n");
   p->is_array[buffer] = is_array;
 }
 
+// What was not stored shows: NaN, or a large number.
 void ft_simt_poison_register(ft_simt_printer *p, uint32_t buffer) {
   const ft_kir_buffer *b = &p->kir->buffer[buffer];
-  ft_simt_open_lanes(p, 0, b->lanes);
-  put_register_name(p, buffer, "l");
-  ft_strbuf_printf(&p->out, " = %s;\n", ft_dtype_is_float(b->dtype) ? "NAN" : "77");
+  ft_simt_start_line(p);
+  ft_strbuf_printf(&p->out, "for (int i = 0; i < %lld; i++) ",
+                   (long long)(b->count * b->lanes));
+  ft_strbuf_printf(&p->out, "((%s *)&b%u", ft_simt_c_type(b->dtype), buffer);
+  if (p->is_array[buffer]) ft_strbuf_printf(&p->out, "[%s]", p->thread);
+  ft_strbuf_printf(&p->out, ")[i] = %s;\n", ft_dtype_is_float(b->dtype) ? "NAN" : "77");
 }
 
 void ft_simt_declare_shared(ft_simt_printer *p, uint32_t buffer) {
@@ -268,8 +303,7 @@ void ft_simt_declare_shared(ft_simt_printer *p, uint32_t buffer) {
   const char *type = ft_simt_stored_type(b->dtype);
   ft_simt_start_line(p);
   if (p->is_sim) {
-    ft_strbuf_printf(&p->out, "%s b%u[%lld]; ft_sim_cell b%uc[%lld] = {{0}};\n", type,
-                     buffer, (long long)b->count, buffer, (long long)b->count);
+    ft_strbuf_printf(&p->out, "ft_sim_renew(b%uc, %lld);\n", buffer, (long long)b->count);
   } else if (p->launch.is_shared_dynamic) {
     ft_strbuf_printf(&p->out, "%s *const b%u = (%s *)(ft_shared + %llu);\n", type, buffer,
                      type, (unsigned long long)p->shared_bytes);

@@ -1,7 +1,9 @@
-// print_simt_parts - what the print_simt*.c files share: the printer, and how values and
-// memory are spelled. Private to them.
+// print_simt_parts - what the print_simt*.c files share: the printer, and how values,
+// memory and statements are spelled. Private to them.
 //
-// print_simt.c walks statements; print_simt_value.c spells indices and elements,
+// print_simt.c walks statements; print_simt_together.c what threads of a block do
+// together; print_simt_copy.c asynchronous copies; print_simt_launch.c reads off the
+// launch and spells the kernel's head; print_simt_value.c spells indices and elements,
 // print_simt_memory.c loads, stores and declarations.
 #ifndef FT_CODEGEN_PRINT_SIMT_PARTS_H
 #define FT_CODEGEN_PRINT_SIMT_PARTS_H
@@ -21,10 +23,38 @@ typedef struct ft_simt_printer {
   bool *is_array;               // [buffer] the same for registers
   const char *thread;           // SIM: the thread meant: "t" or "0"
   uint64_t shared_bytes;        // offset of the next dynamic shared buffer
-  bool has_turn;
 } ft_simt_printer;
 
-// ---- values ---------------------------------------------------------------------------
+// ---- the launch
+// Fills |p->launch| and |p->loop_of|. NULL, or why the kernel has no SIMT text.
+const char *ft_simt_measure(ft_simt_printer *p);
+// Up to the body's first statement.
+void ft_simt_put_head(ft_simt_printer *p, const char *name, uint32_t min_blocks);
+
+// ---- statements
+void ft_simt_put_stmt(ft_simt_printer *p, const ft_kir_stmt *s);
+void ft_simt_put_block(ft_simt_printer *p, const ft_kir_block *block);
+// What |block| named is not known after it.
+void ft_simt_end_scope(ft_simt_printer *p, const ft_kir_block *block);
+// "for (...) {", "if (...) {", what the last of a grid's blocks does; "}".
+void ft_simt_open_for(ft_simt_printer *p, const ft_kir_stmt *s);
+void ft_simt_open_if(ft_simt_printer *p, const ft_kir_stmt *s);
+void ft_simt_open_grid_done(ft_simt_printer *p, const ft_kir_stmt *s);
+void ft_simt_close_grid_done(ft_simt_printer *p);
+void ft_simt_close(ft_simt_printer *p);
+
+// ---- asynchronous copies
+void ft_simt_put_copy(ft_simt_printer *p, const ft_kir_stmt *s);
+void ft_simt_put_commit(ft_simt_printer *p, const ft_kir_stmt *s);
+void ft_simt_put_wait(ft_simt_printer *p, const ft_kir_stmt *s);
+// The CUDA functions that |body| calls for them.
+void ft_simt_copy_prelude(const char *body, ft_strbuf *out);
+
+// ---- SIM: threads
+// The body of the thread loop |s|.
+void ft_simt_put_threads(ft_simt_printer *p, const ft_kir_stmt *s);
+
+// ---- values
 void ft_simt_start_line(ft_simt_printer *p);
 const ft_kir_value *ft_simt_value_of(const ft_simt_printer *p, ft_kir_id id);
 // Divides every value that the index takes; 0 for the number 0, else >= 1.
@@ -43,8 +73,7 @@ void ft_simt_open_lanes(ft_simt_printer *p, uint32_t from, uint32_t lanes);
 const char *ft_simt_lane_of(uint32_t lanes);  // "l", or "0" for one lane
 
 // ---- memory
-// ---------------------------------------------------------------------------- Whole
-// statements. A load is of a value that is declared.
+// Whole statements. A load is of a value that is declared.
 void ft_simt_put_load(ft_simt_printer *p, ft_kir_id id);
 void ft_simt_put_store(ft_simt_printer *p, const ft_kir_stmt *s);
 // |is_spread|, |is_array|: SIM, an array over the threads.

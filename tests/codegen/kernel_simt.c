@@ -4,16 +4,21 @@
 
 enum { MOST_CASES = 512 };
 
+// All choices, then all kernels that were drawn by hand.
+static uint32_t choice_of(uint32_t i) {
+  return i < CHOICES ? i : BY_HAND + i - CHOICES;
+}
+
 Test(simt, every_schedule_of_every_drawing_is_right_in_sim) {
   bench b;
   simmed c[MOST_CASES] = {{0}};
-  uint32_t count = 0, per_choice[CHOICES] = {0}, per_drawing[DRAWINGS] = {0};
+  uint32_t count = 0, per_choice[CHOICES + HANDS] = {0}, per_drawing[DRAWINGS] = {0};
   open_bench(&b);
   ft_arena *arena = b.sketch[0].arena;
   for (uint32_t d = 0; d < DRAWINGS; d++)
-    for (uint32_t i = 0; i < CHOICES; i++) {
+    for (uint32_t i = 0; i < CHOICES + HANDS; i++) {
       const char *label;
-      ft_kir *kir = build_one(&b, d, i, &label);
+      ft_kir *kir = build_one(&b, d, choice_of(i), &label);
       if (!kir) continue;
       cr_assert_lt(count, MOST_CASES);
       c[count] = (simmed){.workload = &b.workload[d], .label = label};
@@ -23,7 +28,8 @@ Test(simt, every_schedule_of_every_drawing_is_right_in_sim) {
       per_drawing[d]++;
       count++;
     }
-  for (uint32_t i = 0; i < CHOICES; i++) cr_assert_gt(per_choice[i], 0, "choice %u", i);
+  for (uint32_t i = 0; i < CHOICES + HANDS; i++)
+    cr_assert_gt(per_choice[i], 0, "choice %u", i);
   for (uint32_t d = 0; d < DRAWINGS; d++)
     cr_assert_gt(per_drawing[d], 0, "%s", drawings[d].name);
   const char *folder = cache_make(arena);
@@ -42,11 +48,11 @@ Test(simt, every_schedule_compiles_for_three_architectures) {
     cr_skip_test("%s", error.text);
   open_bench(&b);
   for (uint32_t d = 0; d < DRAWINGS; d++)
-    for (uint32_t i = 0; i < CHOICES; i++) {
+    for (uint32_t i = 0; i < CHOICES + HANDS; i++) {
       const char *label, *text;
       ft_simt_launch launch;
       ft_arena *arena = b.sketch[d].arena;
-      ft_kir *kir = build_one(&b, d, i, &label);
+      ft_kir *kir = build_one(&b, d, choice_of(i), &label);
       if (!kir) continue;
       cr_assert_eq(ft_print_cuda(kir, "ft_kernel", 0, &text, &launch, &error), FT_OK,
                    "%s", error.text);

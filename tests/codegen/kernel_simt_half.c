@@ -6,12 +6,12 @@
 #include "core/rng.h"
 #include "simt_drawings.h"
 
-enum { CODES = 1 << 16, THREADS = 128, LANES = 8 };
+enum { CODES = 1 << 16, PER_BLOCK = 128, WIDTH = 8 };
 
 static const ft_dtype dtypes[] = {FT_F16, FT_BF16};
 enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
-// A kernel over |count| elements of buffer 0: vectors of LANES to buffers 1 and 2.
+// A kernel over |count| elements of buffer 0: vectors of WIDTH to buffers 1 and 2.
 typedef struct pass {
   ft_dtype from, to[2];
   ft_dtype narrows;  // what goes to buffer 2 is rounded to it; FT_F32: is not
@@ -23,19 +23,19 @@ static ft_kir *build_pass(const pass *p, ft_arena *arena) {
   uint32_t in = ft_kir_global(kir, p->from, p->count, 0, false), out[2];
   for (uint32_t i = 0; i < 2; i++)
     out[i] = ft_kir_global(kir, p->to[i], p->count, i + 1, true);
-  int64_t blocks = p->count / (THREADS * LANES);
-  cr_assert_eq(blocks * THREADS * LANES, p->count);
+  int64_t blocks = p->count / (PER_BLOCK * WIDTH);
+  cr_assert_eq(blocks * PER_BLOCK * WIDTH, p->count);
   ft_kir_id zero = ft_kir_number(kir, 0), step = ft_kir_number(kir, 1);
   ft_kir_stmt *grid =
       ft_kir_for(kir, FT_KIR_GRID, zero, ft_kir_number(kir, blocks), step);
   ft_kir_stmt *threads =
-      ft_kir_for(kir, FT_KIR_THREAD, zero, ft_kir_number(kir, THREADS), step);
+      ft_kir_for(kir, FT_KIR_THREAD, zero, ft_kir_number(kir, PER_BLOCK), step);
   ft_kir_block *at = &threads->body;
   ft_kir_id index =
-      ft_kir_index(kir, FT_KIR_IMUL, grid->value, ft_kir_number(kir, THREADS));
+      ft_kir_index(kir, FT_KIR_IMUL, grid->value, ft_kir_number(kir, PER_BLOCK));
   index = ft_kir_index(kir, FT_KIR_IADD, index, threads->value);
-  index = ft_kir_index(kir, FT_KIR_IMUL, index, ft_kir_number(kir, LANES));
-  ft_kir_id value = ft_kir_load(kir, at, in, LANES, index, 1);
+  index = ft_kir_index(kir, FT_KIR_IMUL, index, ft_kir_number(kir, WIDTH));
+  ft_kir_id value = ft_kir_load(kir, at, in, WIDTH, index, 1);
   ft_kir_store(kir, at, out[0], value, index, 1, FT_KIR_CACHED);
   if (p->narrows != FT_F32)
     value = ft_kir_primitive(kir, at, FT_OP_CAST, p->narrows, &value, 1);
@@ -61,9 +61,14 @@ static void run_pass(const pass *p, const void *in, void *out[2], ft_arena *aren
   memcpy(&entry, &symbol, sizeof entry);
   ft_sim_result result;
   ft_error error;
-  cr_assert_eq(
-      ft_sim_run(entry, c.launch.grid, buffers, counts, 1, 2, 1, arena, &result, &error),
-      FT_OK, "%s", error.text);
+  ft_sim_call call = {.entry = entry,
+                      .grid = c.launch.grid,
+                      .buffers = buffers,
+                      .count = counts,
+                      .inputs = 1,
+                      .outputs = 2,
+                      .seed = 1};
+  cr_assert_eq(ft_sim_run(&call, arena, &result, &error), FT_OK, "%s", error.text);
   cr_assert_eq(result.fault, FT_SIM_FINE, "%s", result.text);
   cr_assert_eq(result.code, 0);
   dlclose(library);

@@ -107,28 +107,33 @@ typedef struct launched {
   void **buffer;
   int64_t *count;
   ft_sim_cell **cell;
-  uint32_t inputs, all;
+  uint32_t inputs, all;  // with the workspace, the last
 } launched;
 
-// Shadows from calloc: pages that no block touches cost nothing.
+// Memory of output |i|, or of the workspace behind them. Shadows from calloc: pages that
+// no block touches cost nothing.
+static void make_written(launched *l, uint32_t i, int64_t count, size_t bytes) {
+  l->buffer[i] = calloc((size_t)count + 1, bytes);
+  l->cell[i] = calloc((size_t)count + 1, sizeof(ft_sim_cell));
+  cr_assert(l->buffer[i] && l->cell[i]);
+}
+
 static launched make_buffers(const simmed *c, ft_arena *arena) {
   const ft_group *g = &c->workload->group;
-  launched l = {.inputs = g->input_count, .all = g->input_count + g->output_count};
+  launched l = {.inputs = g->input_count, .all = g->input_count + g->output_count + 1};
   l.buffer = FT_NEW_ARRAY(arena, void *, l.all);
   l.count = FT_NEW_ARRAY(arena, int64_t, l.all);
   l.cell = FT_NEW_ARRAY(arena, ft_sim_cell *, l.all);
-  for (uint32_t i = 0; i < l.all; i++) {
+  for (uint32_t i = 0; i + 1 < l.all; i++) {
     const ft_value *v =
         &g->graph->value[i < l.inputs ? g->input[i] : g->output[i - l.inputs]];
     l.count[i] = ft_shape_elements(&v->shape);
-    if (i < l.inputs) {
+    if (i < l.inputs)
       l.buffer[i] = (void *)(uintptr_t)c->input[i].data;
-      continue;
-    }
-    l.buffer[i] = calloc((size_t)l.count[i] + 1, ft_dtype_bytes(v->dtype));
-    l.cell[i] = calloc((size_t)l.count[i] + 1, sizeof(ft_sim_cell));
-    cr_assert(l.buffer[i] && l.cell[i]);
+    else
+      make_written(&l, i, l.count[i], ft_dtype_bytes(v->dtype));
   }
+  make_written(&l, l.all - 1, (int64_t)c->launch.workspace_bytes, 1);
   return l;
 }
 
@@ -139,22 +144,30 @@ static void free_buffers(launched *l) {
   }
 }
 
-static void run_blocks(tally *t, const simmed *c, ft_sim_entry *entry,
-                       const launched *l) {
-  ft_sim_state state = {.cell = l->cell, .count = l->count};
+static void run_block(const simmed *c, ft_sim_state *state, uint64_t block) {
+  cr_assert_eq(ft_sim_block(state, block), 0, "%s", c->label);
+  cr_assert_eq(state->fault, 0, "%s: %s at buffer %u[%lld], block %llu, thread %llu\n%s",
+               c->label, ft_sim_fault_text((ft_sim_fault)state->fault), state->buffer,
+               (long long)state->index, (unsigned long long)block,
+               (unsigned long long)state->thread, c->text);
+}
+
+static void run_blocks(tally *t, const simmed *c, ft_sim_entry *entry, const launched *l,
+                       ft_arena *arena) {
   int64_t grid = c->launch.grid;
+  ft_sim_call call = {.entry = entry,
+                      .grid = grid,
+                      .buffers = l->buffer,
+                      .count = l->count,
+                      .fuel = UINT64_C(1) << 28};
+  ft_sim_state *state;
+  ft_error error;
+  cr_assert_eq(ft_sim_open(&call, l->cell, arena, &state, &error), FT_OK, "%s",
+               error.text);
   for (int i = 0; i < BLOCKS && i < grid; i++) {
     // The last one has the guards.
     uint64_t block = i == 0 ? (uint64_t)grid - 1 : ft_rng_below(&t->rng, (uint64_t)grid);
-    if (grid <= BLOCKS) block = (uint64_t)i;
-    state.block = block;
-    state.epoch = 0;
-    state.fuel = UINT64_C(1) << 28;
-    cr_assert_eq(entry(l->buffer, &state, block), 0, "%s", c->label);
-    cr_assert_eq(state.fault, 0, "%s: %s at buffer %u[%lld], block %llu, thread %llu\n%s",
-                 c->label, ft_sim_fault_text((ft_sim_fault)state.fault), state.buffer,
-                 (long long)state.index, (unsigned long long)block,
-                 (unsigned long long)state.thread, c->text);
+    run_block(c, state, grid <= BLOCKS ? (uint64_t)i : block);
   }
 }
 
@@ -163,10 +176,10 @@ static uint32_t choose_written(const launched *l, uint32_t o, int64_t *index) {
   const ft_sim_cell *cell = l->cell[l->inputs + o];
   int64_t written = 0, count = l->count[l->inputs + o], at = 0;
   uint32_t chosen = 0;
-  for (int64_t i = 0; i < count; i++) written += cell[i].writer != 0;
+  for (int64_t i = 0; i < count; i++) written += cell[i].is_set;
   int64_t stride = written / CHECKED + 1;
   for (int64_t i = 0; i < count && chosen < CHECKED; i++)
-    if (cell[i].writer && at++ % stride == 0) index[chosen++] = i;
+    if (cell[i].is_set && at++ % stride == 0) index[chosen++] = i;
   return chosen;
 }
 
@@ -204,12 +217,8 @@ static void check_batch(tally *t, const simmed *c, uint32_t count, ft_arena *are
     one.input = FT_NEW_ARRAY(own, ft_tensor, one.workload->group.input_count);
     cr_assert_eq(ft_group_random_inputs(&one.workload->group, 1, own, one.input, &error),
                  FT_OK, "%s", error.text);
-    ft_sim_entry *entry;
-    void *symbol = dlsym(library, one.name);
-    cr_assert(symbol);
-    memcpy(&entry, &symbol, sizeof entry);
     launched l = make_buffers(&one, own);
-    run_blocks(t, &one, entry, &l);
+    run_blocks(t, &one, simmed_entry(&one, library), &l, own);
     compare(t, &one, &l);
     free_buffers(&l);
     ft_arena_destroy(own);

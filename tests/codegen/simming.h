@@ -64,12 +64,20 @@ static inline size_t simmed_bytes(const ft_value *v) {
   return (size_t)ft_shape_elements(&v->shape) * ft_dtype_bytes(v->dtype);
 }
 
-// Runs case |c|; out[i] gets output i. What SIM saw.
-static inline ft_sim_result simmed_run(const simmed *c, void *library, ft_arena *arena,
-                                       ft_tensor *out) {
+static inline ft_sim_entry *simmed_entry(const simmed *c, void *library) {
+  ft_sim_entry *entry;
+  void *symbol = dlsym(library, c->name);
+  cr_assert(symbol);
+  memcpy(&entry, &symbol, sizeof entry);
+  return entry;
+}
+
+// Case |c| with memory of its own; out[i] is output i.
+static inline ft_sim_call simmed_call(const simmed *c, void *library, ft_arena *arena,
+                                      ft_tensor *out) {
   const ft_group *g = &c->workload->group;
   uint32_t all = g->input_count + g->output_count;
-  void **buffer = FT_NEW_ARRAY(arena, void *, all);
+  void **buffer = FT_NEW_ARRAY(arena, void *, all + 1);
   int64_t *count = FT_NEW_ARRAY(arena, int64_t, all);
   for (uint32_t i = 0; i < g->input_count; i++) {
     buffer[i] = (void *)(uintptr_t)c->input[i].data;
@@ -78,21 +86,18 @@ static inline ft_sim_result simmed_run(const simmed *c, void *library, ft_arena 
   for (uint32_t i = 0; i < g->output_count; i++) {
     const ft_value *v = &g->graph->value[g->output[i]];
     uint8_t *data = FT_NEW_ARRAY(arena, uint8_t, simmed_bytes(v) + 1);
-    memset(data, 0xA5, simmed_bytes(v));
     buffer[g->input_count + i] = data;
     count[g->input_count + i] = ft_shape_elements(&v->shape);
     out[i] = (ft_tensor){v->dtype, v->shape, data, simmed_bytes(v)};
   }
-  ft_sim_entry *entry;
-  void *symbol = dlsym(library, c->name);
-  cr_assert(symbol);
-  memcpy(&entry, &symbol, sizeof entry);
-  ft_sim_result result;
-  ft_error error;
-  cr_assert_eq(ft_sim_run(entry, c->launch.grid, buffer, count, g->input_count,
-                          g->output_count, 1, arena, &result, &error),
-               FT_OK, "%s", error.text);
-  return result;
+  buffer[all] = FT_NEW_ARRAY(arena, uint8_t, (size_t)c->launch.workspace_bytes);
+  return (ft_sim_call){.entry = simmed_entry(c, library),
+                       .grid = c->launch.grid,
+                       .buffers = buffer,
+                       .count = count,
+                       .inputs = g->input_count,
+                       .outputs = g->output_count,
+                       .workspace_bytes = c->launch.workspace_bytes};
 }
 
 // The worst error over tolerance of all outputs.
@@ -107,13 +112,38 @@ static inline double simmed_ratio(const simmed *c, const ft_tensor *out) {
   return worst;
 }
 
-static inline void simmed_check(const simmed *c, void *library, ft_arena *arena) {
-  ft_tensor *out = FT_NEW_ARRAY(arena, ft_tensor, c->workload->group.output_count);
-  ft_sim_result r = simmed_run(c, library, arena, out);
-  cr_assert_eq(r.fault, FT_SIM_FINE, "%s: %s\n%s", c->label, r.text, c->text);
-  cr_assert_eq(r.code, 0);
+// What is wrong with one launch; NULL: nothing.
+static inline const char *simmed_launch(const simmed *c, const ft_sim_call *call,
+                                        const ft_tensor *out, ft_arena *arena) {
+  ft_sim_result r;
+  ft_error error;
+  for (uint32_t i = 0; i < call->outputs; i++)
+    memset((void *)(uintptr_t)out[i].data, 0xA5, out[i].bytes);
+  cr_assert_eq(ft_sim_run(call, arena, &r, &error), FT_OK, "%s", error.text);
+  if (r.fault != FT_SIM_FINE) return ft_arena_strdup(arena, r.text);
+  if (r.code) return ft_arena_printf(arena, "it returned %d", (int)r.code);
   double ratio = simmed_ratio(c, out);
-  cr_assert(ratio <= 1, "%s: error %g of the tolerance\n%s", c->label, ratio, c->text);
+  return ratio <= 1 ? NULL : ft_arena_printf(arena, "error %g of the tolerance", ratio);
+}
+
+// What is wrong with case |c|; NULL: nothing. A kernel with a workspace runs twice on it,
+// one with copies with both landings.
+static inline const char *simmed_wrong(const simmed *c, void *library, ft_arena *arena) {
+  ft_tensor *out = FT_NEW_ARRAY(arena, ft_tensor, c->workload->group.output_count);
+  ft_sim_call call = simmed_call(c, library, arena, out);
+  int launches = call.workspace_bytes || c->launch.has_copies ? FT_SIM_LANDINGS : 1;
+  const char *wrong = NULL;
+  for (int i = 0; i < launches && !wrong; i++) {
+    call.seed = (uint64_t)i + 1;
+    call.landing = (ft_sim_landing)i;
+    wrong = simmed_launch(c, &call, out, arena);
+  }
+  return wrong;
+}
+
+static inline void simmed_check(const simmed *c, void *library, ft_arena *arena) {
+  const char *wrong = simmed_wrong(c, library, arena);
+  cr_assert_null(wrong, "%s: %s\n%s", c->label, wrong, c->text);
 }
 
 #endif

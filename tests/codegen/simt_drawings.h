@@ -7,6 +7,7 @@
 #include "codegen/simt_nest.h"
 #include "graphs.h"
 #include "simming.h"
+#include "simt_hands.h"
 
 static const ft_simt_choice choices[] = {
     {.threads = 32, .vector = 1, .unroll = 1},
@@ -35,6 +36,7 @@ enum {
   NESTS = sizeof choices / sizeof *choices,
   LOOPS = sizeof loop_choices / sizeof *loop_choices,
   CHOICES = NESTS + LOOPS + GEMMS,
+  BY_HAND = 1000,  // and from here on: hands[choice - BY_HAND]
 };
 
 typedef void sketcher(sketch *s);
@@ -228,6 +230,9 @@ static const struct {
     {"f16 product", draw_half_product},
     {"bf16 product", draw_bfloat_product},
     {"f16 convolution", draw_half_convolution},
+    {"split sum", draw_split_sum},
+    {"held rows", draw_held_rows},
+    {"staged sum", draw_staged_sum},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
@@ -286,10 +291,16 @@ static inline ft_kir *build_nest(const bench *b, uint32_t d, uint32_t c) {
   return kir;
 }
 
+static inline ft_kir *build_hand(const bench *b, uint32_t d, uint32_t c) {
+  if (c >= HANDS || strcmp(hands[c].drawing, drawings[d].name)) return NULL;
+  return hands[c].build(b->sketch[d].arena);
+}
+
 // NULL: the choice does not fit the drawing.
 static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
                                 const char **label) {
   *label = ft_arena_printf(b->sketch[d].arena, "%s, choice %u", drawings[d].name, c);
+  if (c >= BY_HAND) return build_hand(b, d, c - BY_HAND);
   if (c < NESTS) return build_nest(b, d, c);
   if (c < NESTS + LOOPS) return build_loop(b, d, c - NESTS);
   return build_gemm(b, d, c - NESTS - LOOPS);
