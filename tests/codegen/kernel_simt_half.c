@@ -1,15 +1,10 @@
 // Short floats in memory: every bit pattern through the conversions of the SIM print,
 // held against graph/tensor.c, and what NVRTC makes of vectors of them.
-#include <math.h>
-
 #include "codegen/nvrtc.h"
-#include "core/rng.h"
+#include "halves.h"
 #include "simt_drawings.h"
 
-enum { CODES = 1 << 16, PER_BLOCK = 128, WIDTH = 8 };
-
-static const ft_dtype dtypes[] = {FT_F16, FT_BF16};
-enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+enum { PER_BLOCK = 128, WIDTH = 8 };
 
 // A kernel over |count| elements of buffer 0: vectors of WIDTH to buffers 1 and 2.
 typedef struct pass {
@@ -75,98 +70,27 @@ static void run_pass(const pass *p, const void *in, void *out[2], ft_arena *aren
   cache_remove(folder, arena);
 }
 
-static double decoded(ft_dtype dtype, uint16_t code) {
-  return ft_tensor_get_f64(&(ft_tensor){.dtype = dtype, .data = &code, .bytes = 2}, 0);
-}
-
-static uint16_t encoded(ft_dtype dtype, float value) {
-  uint16_t code;
-  ft_element_set_f64(dtype, &code, 0, (double)value);
-  return code;
-}
-
-static bool is_nan(ft_dtype dtype, uint16_t code) {
-  return isnan(decoded(dtype, code));
-}
-
 Test(half, every_bit_pattern_is_loaded_and_stored_as_tensors_say) {
-  for (int d = 0; d < DTYPES; d++) {
+  for (int d = 0; d < SHORTS; d++) {
     ft_arena *arena = ft_arena_create(ft_allocator_system());
-    uint16_t *code = FT_NEW_ARRAY(arena, uint16_t, CODES);
-    for (uint32_t i = 0; i < CODES; i++) code[i] = (uint16_t)i;
     pass p = {
-        .from = dtypes[d], .to = {dtypes[d], FT_F32}, .narrows = FT_F32, .count = CODES};
+        .from = shorts[d], .to = {shorts[d], FT_F32}, .narrows = FT_F32, .count = CODES};
     void *out[2];
-    run_pass(&p, code, out, arena);
-    const uint16_t *stored = out[0];
-    const float *wide = out[1];
-    for (uint32_t i = 0; i < CODES; i++) {
-      float expected = (float)decoded(dtypes[d], code[i]);
-      if (is_nan(dtypes[d], code[i])) {
-        cr_assert(is_nan(dtypes[d], stored[i]) && isnan(wide[i]), "%s %04x",
-                  ft_dtype_text(dtypes[d]), i);
-        continue;
-      }
-      cr_assert_eq(stored[i], code[i], "%s %04x came back as %04x",
-                   ft_dtype_text(dtypes[d]), i, stored[i]);
-      cr_assert(!memcmp(&wide[i], &expected, sizeof expected), "%s %04x is %a, not %a",
-                ft_dtype_text(dtypes[d]), i, (double)expected, (double)wide[i]);
-    }
+    run_pass(&p, all_codes(arena), out, arena);
+    check_codes(shorts[d], out[0], out[1]);
     ft_arena_destroy(arena);
   }
 }
 
-// Each code, half way to the next one, and the neighbours of that; then any bits.
-static int64_t fill_ties(ft_dtype dtype, float *out, int64_t room) {
-  int64_t n = 0;
-  ft_rng rng = ft_rng_seed(3);
-  for (uint32_t code = 0; code < CODES; code++) {
-    double a = decoded(dtype, (uint16_t)code);
-    bool is_finite = isfinite(a);
-    // Past the largest finite code, what would be the next.
-    uint16_t down = (uint16_t)(code - 1);
-    double b = is_finite ? decoded(dtype, (uint16_t)(code + 1)) : a;
-    if (is_finite && !isfinite(b)) b = a + (a - decoded(dtype, down));
-    float tie = (float)((a + b) / 2);
-    out[n++] = (float)a;
-    out[n++] = tie;
-    out[n++] = nextafterf(tie, INFINITY);
-    out[n++] = nextafterf(tie, -INFINITY);
-  }
-  while (n < room) {
-    uint32_t bits = (uint32_t)ft_rng_u64(&rng);
-    memcpy(&out[n++], &bits, sizeof bits);
-  }
-  return n;
-}
-
 Test(half, stores_and_casts_round_half_to_even_as_tensors_do) {
-  for (int d = 0; d < DTYPES; d++) {
+  for (int d = 0; d < SHORTS; d++) {
     ft_arena *arena = ft_arena_create(ft_allocator_system());
-    pass p = {.from = FT_F32,
-              .to = {dtypes[d], FT_F32},
-              .narrows = dtypes[d],
-              .count = 8 * CODES};
-    float *in = FT_NEW_ARRAY(arena, float, (size_t)p.count);
-    cr_assert_eq(fill_ties(dtypes[d], in, p.count), p.count);
+    pass p = {
+        .from = FT_F32, .to = {shorts[d], FT_F32}, .narrows = shorts[d], .count = TIES};
+    float *in = all_ties(shorts[d], arena);
     void *out[2];
     run_pass(&p, in, out, arena);
-    const uint16_t *stored = out[0];
-    const float *rounded = out[1];
-    for (int64_t i = 0; i < p.count; i++) {
-      uint16_t expected = encoded(dtypes[d], in[i]);
-      float wide = (float)decoded(dtypes[d], expected);
-      if (isnan(in[i])) {
-        cr_assert(is_nan(dtypes[d], stored[i]) && isnan(rounded[i]), "%s",
-                  ft_dtype_text(dtypes[d]));
-        continue;
-      }
-      cr_assert_eq(stored[i], expected, "%s: %a stored as %04x, not %04x",
-                   ft_dtype_text(dtypes[d]), (double)in[i], stored[i], expected);
-      cr_assert(!memcmp(&rounded[i], &wide, sizeof wide), "%s: %a rounded to %a, not %a",
-                ft_dtype_text(dtypes[d]), (double)in[i], (double)rounded[i],
-                (double)wide);
-    }
+    check_ties(shorts[d], in, out[0], out[1]);
     ft_arena_destroy(arena);
   }
 }
@@ -200,11 +124,11 @@ Test(half, eight_neighbours_are_one_access_and_stay_in_registers) {
   ft_nvrtc *nvrtc;
   ft_error error;
   bool has_nvrtc = ft_nvrtc_open(ft_allocator_system(), &nvrtc, &error) == FT_OK;
-  for (int d = 0; d < DTYPES; d++) {
+  for (int d = 0; d < SHORTS; d++) {
     sketch s = sketch_open();
     const char *text;
     ft_simt_launch launch;
-    ft_kir *kir = build_chain(dtypes[d], &s);
+    ft_kir *kir = build_chain(shorts[d], &s);
     cr_assert_eq(ft_print_cuda(kir, "chain", 0, &text, &launch, &error), FT_OK, "%s",
                  error.text);
     cr_assert_eq(occurrences(text, "const int4 *)(b"), 2, "%s", text);
