@@ -1,6 +1,7 @@
 #include "codegen/print_simt.h"
 
 #include "codegen/expressions.h"
+#include "codegen/print_simt_half.h"
 #include "codegen/print_simt_parts.h"
 #include "codegen/sim.h"
 #include "codegen/simt_prelude.h"
@@ -301,6 +302,7 @@ ft_status ft_print_cuda(ft_kir *kir, const char *name, uint32_t min_blocks,
                    "#define ft_nan_f64 __longlong_as_double(0x7fffffffffffffffLL)\n"
                    "typedef %s ft_index;\n",
                    p.launch.has_wide_index ? "long long" : "int");
+  ft_simt_half_prelude(p.out.text, false, &text);
   ft_simt_prelude_for(p.out.text, &text);
   ft_simt_copy_prelude(p.out.text, &text);
   ft_strbuf_add(&text, p.out.text);
@@ -323,6 +325,7 @@ const char *ft_sim_prelude_for(const char *bodies, ft_arena *arena) {
   ft_strbuf text = ft_strbuf_init(arena);
   for (int i = 0; ft_sim_prelude[i]; i++) ft_strbuf_add(&text, ft_sim_prelude[i]);
   ft_strbuf_add(&text, "typedef long long ft_index;\n");
+  ft_simt_half_prelude(bodies, true, &text);
   ft_simt_prelude_for(bodies, &text);
   return text.failed ? NULL : text.text;
 }

@@ -140,7 +140,7 @@ static void put_argument(ft_simt_printer *p, uint32_t argument) {
     ft_strbuf_printf(&p->out, ", unsigned char *__restrict__ a%u", argument);
   else
     ft_strbuf_printf(&p->out, ", %s%s *__restrict__ b%u", b->is_written ? "" : "const ",
-                     ft_simt_c_type(b->dtype), id);
+                     ft_simt_stored_type(b->dtype), id);
 }
 
 // The parts of the workspace: b3 at its offset from |base|.
@@ -148,7 +148,7 @@ static void put_workspace(ft_simt_printer *p, const char *base) {
   for (uint32_t i = 1; i < p->kir->buffer_count; i++) {
     const ft_kir_buffer *b = &p->kir->buffer[i];
     if (b->space != FT_KIR_WORKSPACE) continue;
-    const char *type = ft_simt_c_type(b->dtype);
+    const char *type = ft_simt_stored_type(b->dtype);
     ft_strbuf_printf(&p->out, "  %s *const b%u = (%s *)(", type, i, type);
     ft_strbuf_printf(&p->out, base, b->argument);
     ft_strbuf_printf(&p->out, " + %llu);\n", (unsigned long long)b->offset);
@@ -178,7 +178,7 @@ static void put_sim_shared(ft_simt_printer *p) {
     const ft_kir_buffer *b = &p->kir->buffer[i];
     if (b->space != FT_KIR_SHARED) continue;
     ft_strbuf_printf(&p->out, "  %s b%u[%lld]; ft_sim_cell b%uc[%lld] = {{0}};\n",
-                     ft_simt_c_type(b->dtype), i, (long long)b->count, i,
+                     ft_simt_stored_type(b->dtype), i, (long long)b->count, i,
                      (long long)b->count);
   }
 }
@@ -192,7 +192,7 @@ static void put_sim_head(ft_simt_printer *p, const char *name) {
     const ft_kir_buffer *b = &p->kir->buffer[i];
     if (b->space != FT_KIR_GLOBAL) continue;
     ft_strbuf_printf(&p->out, "  %s%s *b%u = buffers[%u];\n",
-                     b->is_written ? "" : "const ", ft_simt_c_type(b->dtype), i,
+                     b->is_written ? "" : "const ", ft_simt_stored_type(b->dtype), i,
                      b->argument);
   }
   put_workspace(p, "(char *)buffers[%u]");

@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "codegen/kir.h"
+
 typedef struct element {
   const char *name, *c, *suffix;
   ft_dtype dtype;
@@ -114,9 +116,13 @@ enum { PIECES = sizeof pieces / sizeof *pieces };
 
 const char *ft_simt_c_type(ft_dtype dtype) {
   for (int i = 0; i < ELEMENTS; i++) {
-    if (elements[i].dtype == dtype) return elements[i].c;
+    if (elements[i].dtype == ft_kir_math_dtype(dtype)) return elements[i].c;
   }
   return NULL;
+}
+
+const char *ft_simt_stored_type(ft_dtype dtype) {
+  return ft_kir_math_dtype(dtype) == dtype ? ft_simt_c_type(dtype) : "unsigned short";
 }
 
 static bool fits(const piece *p, const element *e) {

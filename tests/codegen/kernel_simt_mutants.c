@@ -422,12 +422,12 @@ static const struct {
     {"long product", NESTS + LOOPS + 1},
     {"long product", NESTS + LOOPS + 2},
     {"long product", NESTS + LOOPS + 3},
-    {"few rows", NESTS + LOOPS + GEMMS},
-    {"one row", NESTS + LOOPS + GEMMS + 2},
+    {"few rows", FIRST_SKINNIES},
+    {"one row", FIRST_SKINNIES + 2},
     {"split sum", BY_HAND},
     {"held rows", BY_HAND + 1},
-    {"odd turn", NESTS + LOOPS + GEMMS},
-    {"two layouts", NESTS + LOOPS + GEMMS + 2},
+    {"odd turn", FIRST_TURNS},
+    {"two layouts", FIRST_TURNS + 2},
     // registers with a tail, shared memory, split rows; columns, in registers, split
     {"tailed mixture", 11},
     {"mixture", 13},
@@ -435,6 +435,8 @@ static const struct {
     {"uneven columns", 17},
     {"mixture of columns", 19},
     {"tall columns", 21},
+    {"odd bf16 chain", 0},
+    {"f16 product", NESTS + 1},
 };
 enum { VICTIMS = sizeof victims / sizeof *victims };
 
