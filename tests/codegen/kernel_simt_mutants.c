@@ -175,17 +175,24 @@ static bool change_stride(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
   return false;
 }
 
-// A remainder, of a slot or a position: what it is divided by.
-static bool change_remainder(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
-                             ft_kir_stmt *s) {
+// The slot of a step: the remainder of a loop's variable, or of the next.
+static bool is_slot(const ft_kir *kir, const ft_kir_value *v) {
+  int64_t slots;
+  if (v->op != FT_KIR_IMOD || !ft_kir_is_number(kir, v->operand[1], &slots)) return false;
+  const ft_kir_value *step = &kir->value[v->operand[0]];
+  return slots <= 4 && (step->op == FT_KIR_LOOP || step->op == FT_KIR_IADD) &&
+         step->level == FT_KIR_SAME;
+}
+
+static bool take_wrong_slot(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                            ft_kir_stmt *s) {
   (void)block, (void)before;
   if (s != m->kir->body.first) return false;  // once
   for (uint32_t i = 1; i < m->kir->value_count; i++) {
-    int64_t number;
-    if (m->kir->value[i].op != FT_KIR_IMOD) continue;
-    if (!ft_kir_is_number(m->kir, m->kir->value[i].operand[1], &number)) continue;
-    if (!is_site(m)) continue;
-    ft_kir_id wrong = ft_kir_number(m->kir, number + 1);
+    if (!is_slot(m->kir, &m->kir->value[i]) || !is_site(m)) continue;
+    int64_t slots = 0;
+    ft_kir_is_number(m->kir, m->kir->value[i].operand[1], &slots);
+    ft_kir_id wrong = ft_kir_number(m->kir, slots - 1);
     m->kir->value[i].operand[1] = wrong;
     return true;
   }
@@ -290,7 +297,7 @@ static const struct {
     {"a wrong stride", change_stride},
     {"a last block that is any block", finish_always},
     {"a count of blocks off by one", count_wrongly},
-    {"a wrong remainder", change_remainder},
+    {"a wrong slot", take_wrong_slot},
     {"a wait dropped", drop_wait},
     {"a wait for less", wait_for_less},
     {"a copy without its condition", copy_always},
