@@ -263,7 +263,9 @@ static ft_status open_printer(ft_kir *kir, bool is_sim, ft_simt_printer *p,
   p->is_named = FT_NEW_ARRAY(kir->arena, bool, kir->value_count);
   p->is_spread = FT_NEW_ARRAY(kir->arena, bool, kir->value_count);
   p->is_array = FT_NEW_ARRAY(kir->arena, bool, kir->buffer_count);
-  FT_OOM_IF(!p->loop_of || !p->is_named || !p->is_spread || !p->is_array, error);
+  p->offset = FT_NEW_ARRAY(kir->arena, uint64_t, kir->buffer_count);
+  FT_OOM_IF(!p->offset || !p->loop_of || !p->is_named || !p->is_spread || !p->is_array,
+            error);
   wrong = ft_simt_measure(p);
   if (wrong) FT_FAIL(error, FT_UNSUPPORTED, "no SIMT text: %s", wrong);
   return FT_OK;

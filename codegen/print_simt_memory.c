@@ -246,13 +246,11 @@ void ft_simt_declare_shared(ft_simt_printer *p, uint32_t buffer) {
   ft_simt_start_line(p);
   if (p->is_sim) {
     ft_strbuf_printf(&p->out, "ft_sim_renew(b%uc, %lld);\n", buffer, (long long)b->count);
-  } else if (p->launch.is_shared_dynamic) {
+  } else if (p->is_pooled) {
     ft_strbuf_printf(&p->out, "%s *const b%u = (%s *)(ft_shared + %llu);\n", type, buffer,
-                     type, (unsigned long long)p->shared_bytes);
+                     type, (unsigned long long)p->offset[buffer]);
   } else {
     ft_strbuf_printf(&p->out, "__shared__ __align__(16) %s b%u[%lld];\n", type, buffer,
                      (long long)b->count);
   }
-  uint64_t bytes = (uint64_t)b->count * ft_dtype_bytes(b->dtype);
-  p->shared_bytes += (bytes + 15) / 16 * 16;
 }

@@ -148,6 +148,7 @@ static const struct {
     {"split sum", draw_split_sum},
     {"held rows", draw_held_rows},
     {"staged sum", draw_staged_sum},
+    {"turned rows", draw_turned_rows},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
