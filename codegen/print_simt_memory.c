@@ -21,6 +21,11 @@ static uint32_t access_bytes(const ft_simt_printer *p, ft_dtype dtype, uint32_t 
   return bytes > size && vector_type(bytes) ? bytes : 0;
 }
 
+uint32_t ft_simt_access_bytes(const ft_simt_printer *p, ft_dtype dtype, uint32_t lanes,
+                              ft_kir_id index, int64_t stride) {
+  return access_bytes(p, dtype, lanes, index, stride);
+}
+
 static void put_place(ft_simt_printer *p, uint32_t buffer, ft_kir_id index,
                       uint32_t lanes, int64_t stride) {
   ft_strbuf_printf(&p->out, "b%u[", buffer);

@@ -82,5 +82,9 @@ void ft_simt_declare_value(ft_simt_printer *p, ft_kir_id id, bool is_spread);
 void ft_simt_declare_register(ft_simt_printer *p, uint32_t buffer, bool is_array);
 void ft_simt_declare_shared(ft_simt_printer *p, uint32_t buffer);
 void ft_simt_poison_register(ft_simt_printer *p, uint32_t buffer);
+// Bytes of one access in the CUDA text, of those that |lanes| elements from |index| on
+// are moved by; 0: one by one. Of |p|, kir and loop_of are looked at.
+uint32_t ft_simt_access_bytes(const ft_simt_printer *p, ft_dtype dtype, uint32_t lanes,
+                              ft_kir_id index, int64_t stride);
 
 #endif
