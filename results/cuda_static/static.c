@@ -151,11 +151,14 @@ static void put(const char *group, const char *skeleton, const char *knobs, ft_k
   }
   save(&cubin);
   const ft_static_facts *f = &cubin.facts;
+  // What is asked for at launch is not in the cubin.
+  uint64_t shared = (uint64_t)f->shared_bytes;
+  if (launch.is_shared_dynamic) shared += launch.shared_bytes;
   ft_occupancy o = ft_occupancy_of(ft_chip_find(ARCH), launch.threads,
-                                   (uint32_t)f->registers, (uint64_t)f->shared_bytes);
+                                   (uint32_t)f->registers, shared);
   printf("%u,%s,%s,%s,%u,%lld,%lld,%lld,%lld,%.4f,%s,%lld\n", rows++, group, skeleton, knobs,
          launch.threads, (long long)f->registers, (long long)f->spill_store_bytes,
-         (long long)f->spill_load_bytes, (long long)f->shared_bytes, o.share,
+         (long long)f->spill_load_bytes, (long long)shared, o.share,
          ft_occupancy_limit_text(o.limit),
          (long long)(in_flight * o.blocks * launch.threads));
 }
@@ -268,7 +271,8 @@ int main(int argc, char **argv) {
     const ft_workload *w = draw(k);
     put_nests(k, w);
     put_skinny(k, w);
-    put_gemms(k, w);
+    bool is_skinny = groups[k].draw == few_rows || groups[k].draw == few_rows_turned;
+    if (!is_skinny) put_gemms(k, w);
     if (k + 1 == sizeof groups / sizeof *groups) put_loops(k, w);
   }
   ft_nvrtc_close(nvrtc);

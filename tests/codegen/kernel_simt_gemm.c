@@ -1,5 +1,6 @@
 // Products for GPUs: how wide they read, what they take of a multiprocessor, that long
 // sums hold, and random products under random schedules.
+#include "codegen/bank_conflicts.h"
 #include "codegen/nvrtc.h"
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_skinny.h"
@@ -92,6 +93,30 @@ Test(simt, a_large_product_reads_and_writes_16_bytes_at_a_time) {
       cr_assert_eq(ft_print_cuda(kir, "k", 0, &text, &launch, &error), FT_OK, "%s",
                    error.text);
       check_widths(kir, code_of(text), turned, s.arena);
+    }
+    sketch_close(&s);
+  }
+}
+
+// Slabs are read in one pass, and written in two at most.
+Test(simt, the_banks_of_shared_memory_answer_products_at_once) {
+  for (int turned = 0; turned < 2; turned++) {
+    sketch s;
+    ft_workload w = layer(&s, turned);
+    for (uint32_t i = 0; i < USUAL; i++) {
+      ft_bank_access *access;
+      uint32_t count, loads = 0;
+      ft_error error;
+      ft_kir *kir = gemm_of(&w, &usual[i], s.arena);
+      cr_assert_eq(ft_bank_conflicts_count(kir, s.arena, &access, &count, &error), FT_OK,
+                   "%s", error.text);
+      for (uint32_t a = 0; a < count; a++) {
+        loads += !access[a].is_store && access[a].degree > 0;
+        cr_assert_leq(access[a].degree, access[a].is_store ? 2 : 1,
+                      "choice %u: buffer %u, a %s of %u bytes", i, access[a].buffer,
+                      access[a].is_store ? "store" : "load", access[a].bytes);
+      }
+      cr_assert_geq(loads, 2);
     }
     sketch_close(&s);
   }

@@ -1,7 +1,7 @@
 // SIM tells a wrong kernel from a right one: kernels with one thing changed, each caught.
 #include "simt_drawings.h"
 
-enum { MOST_MUTANTS = 2048, PER_UNIT = 64 };
+enum { MOST_MUTANTS = 1024, PER_UNIT = 64 };
 
 // The |site|-th place where a kind of mutation applies; false: there are fewer.
 typedef struct mutation {
@@ -319,6 +319,30 @@ static bool register_aside(mutation *m, ft_kir_block *block, ft_kir_stmt *before
   return true;
 }
 
+// The slot of a step: the remainder of a loop's variable, or of the next.
+static bool is_slot(const ft_kir *kir, const ft_kir_value *v) {
+  int64_t slots;
+  if (v->op != FT_KIR_IMOD || !ft_kir_is_number(kir, v->operand[1], &slots)) return false;
+  const ft_kir_value *step = &kir->value[v->operand[0]];
+  return slots <= 4 && (step->op == FT_KIR_LOOP || step->op == FT_KIR_IADD) &&
+         step->level == FT_KIR_SAME;
+}
+
+static bool take_wrong_slot(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
+                            ft_kir_stmt *s) {
+  (void)block, (void)before;
+  if (s != m->kir->body.first) return false;  // once
+  for (uint32_t i = 1; i < m->kir->value_count; i++) {
+    if (!is_slot(m->kir, &m->kir->value[i]) || !is_site(m)) continue;
+    int64_t slots = 0;
+    ft_kir_is_number(m->kir, m->kir->value[i].operand[1], &slots);
+    ft_kir_id wrong = ft_kir_number(m->kir, slots - 1);
+    m->kir->value[i].operand[1] = wrong;
+    return true;
+  }
+  return false;
+}
+
 static bool drop_wait(mutation *m, ft_kir_block *block, ft_kir_stmt *before,
                       ft_kir_stmt *s) {
   if (s->kind != FT_KIR_WAIT || !is_site(m)) return false;
@@ -385,6 +409,7 @@ static const struct {
     {"a body's blocks not shifted", shift_block},
     {"a last block that is any block", finish_always},
     {"a count of blocks off by one", count_wrongly},
+    {"a wrong slot", take_wrong_slot},
     {"a wait dropped", drop_wait},
     {"a wait for a batch too few", wait_less},
     {"a commit dropped", drop_commit},
@@ -478,6 +503,19 @@ static const struct {
     {"tailed mixture, nest 11: a wrong stride, 7"},
     {"tailed mixture, nest 11: a wrong stride, 8"},
     {"mixture of columns, nest 19: a wrong stride, 4"},
+    {"long product, gemm 2: a copy without a condition, 4"},
+    {"long product, gemm 2: a copy without a condition, 9"},
+    // Rows that are there, of terms that are, or meet zeros of the other operand.
+    {"long product, gemm 2: a copy without a condition, 0"},
+    {"long product, gemm 2: a copy without a condition, 1"},
+    {"long product, gemm 2: a copy without a condition, 5"},
+    {"long product, gemm 2: a copy without a condition, 6"},
+    {"long product, gemm 2: a copy without a condition, 10"},
+    {"long product, gemm 2: a copy without a condition, 11"},
+    // A step past the end, of zeros, that nothing multiplies or that adds nothing.
+    // Slots one element further apart: the last row's padding has room for it.
+    {"long product, gemm 2: a wrong stride, 7"},
+    // A slab past the end is zeros, and the first one is whole.
 };
 
 static bool is_harmless(const char *label) {

@@ -501,3 +501,20 @@ Test(codegen_kir, what_is_stored_to_a_short_float_is_f32) {
   cr_assert(strstr(end(&k), "holds f16, not i32"));
   stop(&k);
 }
+
+Test(codegen_kir, a_lane_of_a_vector_is_one_lane_and_must_be_there) {
+  for (uint16_t lane = 15; lane <= 16; lane++) {
+    kernel k = start();
+    ft_kir_block *here = &k.loop->body;
+    ft_kir_id x = ft_kir_load(k.kir, here, k.in, 16, k.loop->value, 1);
+    ft_kir_id y = ft_kir_lane(k.kir, here, x, lane);
+    cr_assert_eq(k.kir->value[y].type.lanes, 1);
+    cr_assert_eq(ft_kir_lane(k.kir, here, y, 0), y);
+    const char *wrong = end(&k);
+    if (lane < 16)
+      cr_assert_null(wrong, "%s", wrong);
+    else
+      cr_assert(strstr(wrong, "no lane 16"));
+    stop(&k);
+  }
+}
