@@ -122,7 +122,7 @@ static const char *register_refusal(const ft_simt_plan *p, ft_arena *arena) {
 
 // Of what waits, and of what reductions exchange.
 static int64_t shared_bytes(const ft_simt_plan *p) {
-  int64_t bytes = 0;
+  int64_t bytes = p->parts > 1 ? 16 : 0;  // who is last
   for (uint32_t i = 0; i < p->ir->node_count; i++) {
     const ft_node *n = &p->ir->node[i];
     int64_t size = (int64_t)ft_dtype_bytes(ft_kir_math_dtype(n->dtype));

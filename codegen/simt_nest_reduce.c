@@ -167,8 +167,8 @@ static void close_total(ft_simt_emitter *e, uint32_t node) {
 }
 
 static void settle(ft_simt_emitter *e, uint32_t node) {
-  ft_kir_id value =
-      converted(e, e->value[node], ft_kir_math_dtype(e->ir->node[node].dtype));
+  ft_dtype math = ft_kir_math_dtype(e->ir->node[node].dtype);
+  ft_kir_id value = converted(e, e->value[node], math);
   *ft_simt_nest_known(e, node) = (ft_simt_known){.value = value, .depth = e->depth};
 }
 

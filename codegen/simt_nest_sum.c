@@ -45,10 +45,11 @@ ft_simt_sum ft_simt_plan_sum(const ft_simt_plan *p, uint32_t node) {
   ft_dtype math = ft_kir_math_dtype(n->dtype);
   ft_simt_sum sum = {math, math, 0};
   if (math != FT_F32) return sum;
-  // Products overflow on the way where the result does not; those of f16 not in f32.
+  // f32 is wide for sums of short floats, and for products of f16; other products
+  // overflow on the way where the result does not.
   if (n->op == FT_OP_REDUCE_PROD && n->dtype != FT_F16)
     return (ft_simt_sum){FT_F64, FT_F64, 0};
-  if (n->op != FT_OP_REDUCE_SUM) return sum;
+  if (n->op != FT_OP_REDUCE_SUM || n->dtype != FT_F32) return sum;
   int64_t limit = forgiven(ft_group_ir_points(p->ir, p->ir->reduced));
   int64_t chain = thread_chain(p);
   if (chain + meeting_chain(p) <= limit) return sum;

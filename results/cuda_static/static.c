@@ -172,6 +172,22 @@ static bool is_contiguous(const ft_group_ir *ir, bool is_row) {
   return true;
 }
 
+static void put_nest(uint32_t kind, const ft_group_ir *ir, ft_simt_choice c) {
+  static const char *const names[] = {"reread", "registers", "shared"};
+  bool is_serial = ir->reduced && !c.row_threads && c.unroll > 1;
+  bool is_whole = c.buffer == FT_SIMT_REGISTERS && c.unroll > 1;  // the row is unrolled
+  if (is_serial || is_whole || ft_simt_nest_refusal(ir, &c, arena)) return;
+  ft_kir *kir;
+  must(ft_simt_nest_build(ir, &c, arena, &kir, &error));
+  put(groups[kind].name, c.row_threads ? "row" : ir->reduced ? "column" : "pointwise",
+      ft_arena_printf(arena, "vector=%u unroll=%u row_threads=%u buffer=%s", c.vector, c.unroll,
+                      c.row_threads, names[c.buffer]),
+      kir,
+      is_contiguous(ir, c.row_threads)
+          ? (int64_t)4 * c.vector * c.unroll * groups[kind].inputs
+          : 0);
+}
+
 static void put_nests(uint32_t kind, const ft_workload *w) {
   static const uint32_t threads[] = {128, 256, 512}, vectors[] = {1, 4}, unrolls[] = {1, 2, 4};
   static const uint32_t row_threads[] = {0, 32, 128, 256};
@@ -179,25 +195,16 @@ static void put_nests(uint32_t kind, const ft_workload *w) {
   const char *reason;
   must(ft_group_ir_make(w, arena, &ir, &reason, &error));
   if (!ir || ir->refusal) return;
+  static const ft_simt_buffer buffers[] = {FT_SIMT_REREAD, FT_SIMT_REGISTERS, FT_SIMT_SHARED};
   for (int r = 0; r < 4; r++)
     for (int t = 0; t < 3; t++)
       for (int v = 0; v < 2; v++)
-        for (int u = 0; u < 3; u++) {
-          ft_simt_choice c = {.threads = threads[t], .vector = vectors[v],
-                              .unroll = unrolls[u], .row_threads = row_threads[r],
-                              .streams = true};
-          bool is_serial = ir->reduced && !c.row_threads && c.unroll > 1;
-          if (is_serial || ft_simt_nest_refusal(ir, &c, arena)) continue;
-          ft_kir *kir;
-          must(ft_simt_nest_build(ir, &c, arena, &kir, &error));
-          put(groups[kind].name, c.row_threads ? "row" : ir->reduced ? "column" : "pointwise",
-              ft_arena_printf(arena, "vector=%u unroll=%u row_threads=%u", c.vector, c.unroll,
-                              c.row_threads),
-              kir,
-              is_contiguous(ir, c.row_threads)
-                  ? (int64_t)4 * c.vector * c.unroll * groups[kind].inputs
-                  : 0);
-        }
+        for (int u = 0; u < 3; u++)
+          for (int b = 0; b < 3; b++)
+            put_nest(kind, ir, (ft_simt_choice){.threads = threads[t], .vector = vectors[v],
+                                                .unroll = unrolls[u],
+                                                .row_threads = row_threads[r],
+                                                .streams = true, .buffer = buffers[b]});
 }
 
 static void put_gemms(uint32_t kind, const ft_workload *w) {
