@@ -328,6 +328,7 @@ static inline const char *label_of(uint32_t d, uint32_t c, ft_arena *arena) {
   uint32_t first = 0;
   if (c >= NESTS) kind = "loop", first = NESTS;
   if (c >= NESTS + LOOPS) kind = "gemm", first = NESTS + LOOPS;
+  if (c >= NESTS + LOOPS + GEMMS) kind = "turn", first = NESTS + LOOPS + GEMMS;
   if (c >= BY_HAND) kind = "by hand", first = BY_HAND;
   return ft_arena_printf(arena, "%s, %s %u", drawings[d].name, kind, c - first);
 }
