@@ -26,7 +26,7 @@ typedef struct ft_bank_access {
 
 // The loads from, stores and copies to shared memory of |kir| (well formed) in the order
 // of its statements, in |arena|. Cost: threads / 32 * FT_BANK_TURNS^depth evaluations of
-// each address; about 20 ms for a kernel with three loops. OUT_OF_MEMORY.
+// each address in |depth| loops. OUT_OF_MEMORY.
 FT_MUST_CHECK ft_status ft_bank_conflicts_count(const ft_kir *kir, ft_arena *arena,
                                                 ft_bank_access **out, uint32_t *out_count,
                                                 ft_error *error);

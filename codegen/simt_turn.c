@@ -10,7 +10,7 @@
 #include "codegen/simt_nest_emit.h"
 #include "codegen/simt_turn_plan.h"
 
-enum { PHASES = 3, MOST_ELEMENTS = 16 };  // elements that a thread asks for at once
+enum { MOST_ELEMENTS = 16 };  // elements that a thread asks for at once
 
 typedef struct turner {
   ft_simt_emitter e;
@@ -19,7 +19,6 @@ typedef struct turner {
   ft_kir_id first[FT_TURN_SIDES];    // element of the tile along the axis
   ft_kir_id across[FT_TURN_SIDES], down[FT_TURN_SIDES];  // the thread's first vector
   ft_kir_id row[FT_SIMT_MOST_UNROLL];  // [point] along the other axis, in the tile
-  bool *is_needed[PHASES + 1];         // [phase][node]
   int phase;
   ft_kir_id *name;  // indices that have one
   size_t name_count, name_capacity;
@@ -115,7 +114,7 @@ static void pick_up(turner *t, const ft_turn_tile *tile) {
 static void load_inputs(turner *t) {
   const ft_group_ir *ir = t->plan.ir;
   for (uint32_t i = 0; i < ir->node_count; i++)
-    if (ir->node[i].kind == FT_NODE_LOAD && t->is_needed[t->phase][i])
+    if (ir->node[i].kind == FT_NODE_LOAD && t->plan.is_needed[t->phase][i])
       ft_simt_nest_emit(&t->e, i);
 }
 
@@ -334,22 +333,6 @@ static void put_block(turner *t, ft_kir_id block) {
 // ---- opening
 // -------------------------------------------------------------------------------
 
-// Inputs that |phase| reads: those under what it computes, up to what crossed.
-static void need(turner *t, int phase, uint32_t node) {
-  const ft_node *n = &t->plan.ir->node[node];
-  if (t->is_needed[phase][node]) return;
-  for (uint32_t i = 0; phase == 2 && i < t->plan.in_count; i++)
-    if (t->plan.in[i].node == node) return;
-  t->is_needed[phase][node] = true;
-  for (uint32_t i = 0; i < n->operand_count; i++) need(t, phase, n->operand[i]);
-}
-
-static void need_all(turner *t) {
-  for (uint32_t i = 0; i < t->plan.in_count; i++) need(t, 1, t->plan.in[i].node);
-  for (uint32_t i = 0; i < t->plan.ir->output_count; i++)
-    need(t, t->plan.phase[i] == 1 ? 1 : 2, t->plan.ir->output[i].node);
-}
-
 static ft_status open_turner(turner *t, ft_arena *arena, ft_error *error) {
   const ft_group_ir *ir = t->plan.ir;
   const ft_group *group = &ir->workload->group;
@@ -359,12 +342,10 @@ static ft_status open_turner(turner *t, ft_arena *arena, ft_error *error) {
   e->argument = FT_NEW_ARRAY(arena, uint32_t, group->input_count + group->output_count);
   ft_simt_known *known =
       FT_NEW_ARRAY(arena, ft_simt_known, (size_t)ir->node_count * FT_SIMT_MOST_UNROLL);
-  bool *needed = FT_NEW_ARRAY(arena, bool, (size_t)ir->node_count *(PHASES + 1));
   bool *kept = FT_NEW_ARRAY(arena, bool, ir->node_count);
-  FT_OOM_IF(!e->kir || !e->argument || !known || !needed || !kept, error);
+  FT_OOM_IF(!e->kir || !e->argument || !known || !kept, error);
   for (uint32_t u = 0; u < FT_SIMT_MOST_UNROLL; u++)
     e->point[u].known = known + (size_t)u * ir->node_count;
-  for (int i = 0; i <= PHASES; i++) t->is_needed[i] = needed + (size_t)i * ir->node_count;
   for (int k = 0; k < FT_TURN_SIDES; k++)
     t->nest[k] = (ft_simt_plan){.ir = ir,
                                 .choice = {.streams = t->plan.choice.streams},
@@ -372,7 +353,6 @@ static ft_status open_turner(turner *t, ft_arena *arena, ft_error *error) {
                                 .vector_axis = t->plan.side[k].axis,
                                 .lanes = t->plan.side[k].lanes,
                                 .is_kept = kept};
-  need_all(t);
   return FT_OK;
 }
 

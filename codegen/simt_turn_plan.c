@@ -13,7 +13,7 @@ typedef enum place {
   PLACE_FREE,     // does not depend on both: read where it is needed
 } place;
 
-typedef enum need { NEEDS_NEAR = 1, NEEDS_FAR = 2 } need;
+enum { NEEDS_NEAR = 1, NEEDS_FAR = 2 };  // a bit each
 
 typedef struct planner {
   const ft_group_ir *ir;
@@ -286,6 +286,27 @@ static const char *add_tiles(ft_turn_plan *t, const planner *p, ft_arena *arena)
   return NULL;
 }
 
+// What |phase| computes |node| from, up to what crossed.
+static void need(ft_turn_plan *t, int phase, uint32_t node) {
+  const ft_node *n = &t->ir->node[node];
+  if (t->is_needed[phase][node]) return;
+  for (uint32_t i = 0; phase == 2 && i < t->in_count; i++)
+    if (t->in[i].node == node) return;
+  t->is_needed[phase][node] = true;
+  for (uint32_t i = 0; i < n->operand_count; i++) need(t, phase, n->operand[i]);
+}
+
+static const char *add_needs(ft_turn_plan *t, ft_arena *arena) {
+  for (int i = 0; i <= FT_TURN_PHASES; i++) {
+    t->is_needed[i] = FT_NEW_ARRAY(arena, bool, t->ir->node_count);
+    if (!t->is_needed[i]) return "out of memory";
+  }
+  for (uint32_t i = 0; i < t->in_count; i++) need(t, 1, t->in[i].node);
+  for (uint32_t i = 0; i < t->ir->output_count; i++)
+    need(t, t->phase[i] == 1 ? 1 : 2, t->ir->output[i].node);
+  return NULL;
+}
+
 static const char *count_blocks(ft_turn_plan *t, ft_arena *arena) {
   uint64_t all = t->ir->axis_count == 64 ? UINT64_MAX : bit(t->ir->axis_count) - 1;
   uint64_t pair = bit(t->side[FT_TURN_NEAR].axis) | bit(t->side[FT_TURN_FAR].axis);
@@ -322,6 +343,7 @@ const char *ft_turn_plan_make(const ft_group_ir *ir, const ft_simt_turn_choice *
   }
   if (!wrong) wrong = count_blocks(out, arena);
   if (!wrong) wrong = add_tiles(out, &p, arena);
+  if (!wrong) wrong = add_needs(out, arena);
   if (!wrong && out->shared_bytes > SHARED_BYTES)
     wrong = ft_arena_printf(arena, "%llu bytes of shared memory are more than %d",
                             (unsigned long long)out->shared_bytes, (int)SHARED_BYTES);

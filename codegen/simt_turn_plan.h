@@ -31,15 +31,18 @@ typedef struct ft_turn_tile {
   uint32_t buffer;  // when it is built
 } ft_turn_tile;
 
+enum { FT_TURN_PHASES = 3 };
+
 typedef struct ft_turn_plan {
   const ft_group_ir *ir;
   ft_simt_turn_choice choice;
   ft_turn_side side[FT_TURN_SIDES];
   uint64_t others;  // axes but the two
   uint32_t in_count, out_count;
-  ft_turn_tile *in;   // [in_count] from phase 1 to 2
-  ft_turn_tile *out;  // [out_count] from phase 2 to 3
-  uint32_t *phase;    // [output] 1, 2 or 3: when it is stored
+  ft_turn_tile *in;                     // [in_count] from phase 1 to 2
+  ft_turn_tile *out;                    // [out_count] from phase 2 to 3
+  uint32_t *phase;                      // [output] 1, 2 or 3: when it is stored
+  bool *is_needed[FT_TURN_PHASES + 1];  // [phase][node] what it computes, and from what
   int64_t grid;
   uint64_t shared_bytes;
 } ft_turn_plan;

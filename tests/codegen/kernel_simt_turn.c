@@ -69,11 +69,11 @@ typedef struct drawn {
   ft_group_ir *ir;
 } drawn;
 
-static void draw(drawn *d, sketcher *sketcher) {
+static void draw(drawn *d, sketcher *how) {
   const char *reason;
   ft_error error;
   d->sketch = sketch_open();
-  sketcher(&d->sketch);
+  how(&d->sketch);
   d->workload = finish(&d->sketch);
   cr_assert_eq(ft_group_ir_make(&d->workload, d->sketch.arena, &d->ir, &reason, &error),
                FT_OK, "%s", error.text);
@@ -96,10 +96,9 @@ static ft_kir *build(drawn *d, const ft_simt_turn_choice *choice) {
 static const ft_simt_turn_choice plain = {
     .threads = 128, .tile_near = 32, .tile_far = 32, .vector_near = 1, .vector_far = 1};
 
-static void expect_refusal(sketcher *sketcher, ft_simt_turn_choice choice,
-                           const char *text) {
+static void expect_refusal(sketcher *how, ft_simt_turn_choice choice, const char *text) {
   drawn d;
-  draw(&d, sketcher);
+  draw(&d, how);
   const char *wrong = ft_simt_turn_refusal(d.ir, &choice, d.sketch.arena);
   cr_assert(wrong, "not refused: %s", text);
   cr_assert_str_eq(wrong, text);
@@ -202,12 +201,12 @@ static uint32_t lines_with(const char *text, uint32_t buffer, bool is_wide) {
 }
 
 // Global memory on both sides, and what goes down into shared memory.
-static void expect_wide(sketcher *sketcher, uint32_t choice) {
+static void expect_wide(sketcher *how, uint32_t choice) {
   drawn d;
   const char *text;
   ft_simt_launch launch;
   ft_error error;
-  draw(&d, sketcher);
+  draw(&d, how);
   ft_kir *kir = build(&d, &sensible[choice]);
   cr_assert_eq(ft_print_cuda(kir, "kernel", 0, &text, &launch, &error), FT_OK, "%s",
                error.text);
