@@ -105,12 +105,12 @@ static inline void draw_conv_stem(sketch *s) {
 }
 // Along one axis, in groups, dilated, more padding behind than in front.
 static inline void draw_conv_line(sketch *s) {
-  uint32_t x = input(s, FT_F32, SHAPE(2, 10, 21)), w = input(s, FT_F32, SHAPE(12, 5, 3));
+  uint32_t x = input(s, FT_F32, SHAPE(2, 10, 19)), w = input(s, FT_F32, SHAPE(12, 5, 3));
   output(s,
          convolve(
              s, x, w,
              (ft_attr){
-                 .shape = SHAPE(2, 12, 22), .start = {1}, .dilation = {2}, .groups = 2}));
+                 .shape = SHAPE(2, 12, 19), .start = {1}, .dilation = {2}, .groups = 2}));
 }
 // Along three axes.
 static inline void draw_conv_volume(sketch *s) {
