@@ -35,7 +35,7 @@ static const ft_simt_window_choice window_choices[] = {
     {.threads = 32, .tile_rows = 1, .tile_columns = 16, .tile_planes = 2},
     {.threads = 128, .tile_rows = 8, .tile_columns = 32, .tile_planes = 1},
     {.threads = 64, .tile_rows = 1, .tile_columns = 1, .tile_planes = 32},
-    {.threads = 32, .tile_rows = 4, .tile_columns = 8, .tile_planes = 4}};
+    {.threads = 64, .tile_rows = 4, .tile_columns = 8, .tile_planes = 4}};
 
 // x [N, C, spatial...] with filters |w|; the rest of |attr| as the graph has it, strides
 // and dilations of 1 where it has 0.
