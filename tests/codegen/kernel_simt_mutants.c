@@ -1,4 +1,5 @@
 // SIM tells a wrong kernel from a right one: kernels with one thing changed, each caught.
+//   FT_SIMT_VICTIM=conv  only drawings with this in their name
 #include "simt_drawings.h"
 
 enum { MOST_MUTANTS = 1024, PER_UNIT = 64 };

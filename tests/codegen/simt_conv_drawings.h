@@ -35,7 +35,7 @@ static const ft_simt_window_choice window_choices[] = {
     {.threads = 32, .tile_rows = 1, .tile_columns = 16, .tile_planes = 2},
     {.threads = 128, .tile_rows = 8, .tile_columns = 32, .tile_planes = 1},
     {.threads = 64, .tile_rows = 1, .tile_columns = 1, .tile_planes = 32},
-    {.threads = 32, .tile_rows = 4, .tile_columns = 8, .tile_planes = 4}};
+    {.threads = 64, .tile_rows = 4, .tile_columns = 8, .tile_planes = 4}};
 
 // x [N, C, spatial...] with filters |w|; the rest of |attr| as the graph has it, strides
 // and dilations of 1 where it has 0.
@@ -105,12 +105,12 @@ static inline void draw_conv_stem(sketch *s) {
 }
 // Along one axis, in groups, dilated, more padding behind than in front.
 static inline void draw_conv_line(sketch *s) {
-  uint32_t x = input(s, FT_F32, SHAPE(2, 10, 21)), w = input(s, FT_F32, SHAPE(12, 5, 3));
+  uint32_t x = input(s, FT_F32, SHAPE(2, 10, 19)), w = input(s, FT_F32, SHAPE(12, 5, 3));
   output(s,
          convolve(
              s, x, w,
              (ft_attr){
-                 .shape = SHAPE(2, 12, 22), .start = {1}, .dilation = {2}, .groups = 2}));
+                 .shape = SHAPE(2, 12, 19), .start = {1}, .dilation = {2}, .groups = 2}));
 }
 // Along three axes.
 static inline void draw_conv_volume(sketch *s) {
