@@ -60,7 +60,8 @@ static void run_pass(const pass *p, const char *compiler, void *in, void *same,
           ft_prelude_for(body, arena), body);
   fclose(file);
   const char *command = ft_arena_printf(
-      arena, "%s -O2 -march=native -std=gnu11 -w -fPIC -shared -o '%s.so' '%s' -lm",
+      arena,
+      "%s -O2 -march=native -std=gnu11 -w -Wno-psabi -fPIC -shared -o '%s.so' '%s' -lm",
       compiler, path, path);
   cr_assert_eq(system(command), 0, "%s", command);
   void *library = dlopen(ft_arena_printf(arena, "%s.so", path), RTLD_NOW | RTLD_LOCAL);
