@@ -5,9 +5,11 @@
 
 #include "codegen/nvrtc.h"
 #include "codegen/simt_blocks.h"
+#include "codegen/simt_conv.h"
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
+#include "codegen/simt_window.h"
 #include "graph/import.h"
 #include "simming.h"
 #include "tests/support/data.h"
@@ -30,6 +32,7 @@ typedef struct tally {
   ft_nvrtc *nvrtc;  // NULL: none here
   uint32_t kernels, refused, elements;
   uint32_t joined;  // kernels of several bodies
+  uint32_t convs, windows;
   ft_hash seen[MOST_HASHES];
   uint32_t seen_count;
   uint32_t arch;
@@ -67,6 +70,33 @@ static ft_kir *gemm_of(const ft_workload *w, ft_arena *arena) {
   return kir;
 }
 
+static ft_kir *window_of(const ft_workload *w, ft_arena *arena) {
+  static const ft_simt_window_choice choices[] = {
+      {.threads = 128, .tile_rows = 8, .tile_columns = 32, .tile_planes = 1},
+      {.threads = 64, .tile_rows = 1, .tile_columns = 32, .tile_planes = 4},
+      {.threads = 32, .tile_rows = 1, .tile_columns = 1, .tile_planes = 32},
+      {.threads = 32, .tile_rows = 1, .tile_columns = 1, .tile_planes = 1}};
+  ft_error error;
+  ft_kir *kir = NULL;
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
+    if (!ft_simt_window_refusal(w, &choices[i], arena))
+      cr_assert_eq(ft_simt_window_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
+                   error.text);
+  return kir;
+}
+
+static ft_kir *conv_of(const ft_workload *w, ft_arena *arena) {
+  static const ft_simt_conv_choice choices[] = {{64, 64, 16, 4, 4, 4},
+                                                {64, 64, 16, 4, 4, 1}};
+  ft_error error;
+  ft_kir *kir = NULL;
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
+    if (!ft_simt_conv_refusal(w, &choices[i], arena))
+      cr_assert_eq(ft_simt_conv_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
+                   error.text);
+  return kir;
+}
+
 static ft_kir *loop_of(const ft_workload *w, ft_arena *arena) {
   ft_simt_loop_choice c = {.threads = 128, .tile = 4};
   ft_error error;
@@ -96,6 +126,8 @@ static ft_kir *kernel_of(tally *t, const ft_workload *w, ft_arena *arena) {
   t->joined += kir != NULL;
   if (!kir) kir = nest_of(w, arena);
   if (!kir) kir = gemm_of(w, arena);
+  if (!kir && (kir = window_of(w, arena))) t->windows++;
+  if (!kir && (kir = conv_of(w, arena))) t->convs++;
   return kir ? kir : loop_of(w, arena);
 }
 
@@ -393,11 +425,13 @@ Test(simt, groups_of_real_models_compile_and_agree, .timeout = 3600) {
   if (t->is_whole && !test_data_path("onnx/models", shared, 1024))
     check_folder(t, shared);
   fprintf(stderr,
-          "%u kernels (%u of several bodies), %u groups refused, %u elements compared\n",
-          t->kernels, t->joined, t->refused, t->elements);
+          "%u kernels (%u of several bodies, %u convolutions, %u windows), %u groups "
+          "refused, %u elements compared\n",
+          t->kernels, t->joined, t->convs, t->windows, t->refused, t->elements);
   cr_assert_gt(t->joined, 10);
   cr_assert_gt(t->kernels, 100);
   cr_assert_gt(t->kernels, 4 * t->refused);
+  cr_assert_gt(t->convs, 0);
   ft_nvrtc_close(t->nvrtc);
   free(t);
 }

@@ -1,10 +1,12 @@
 // Random groups in the shape of a GPU: what SIM runs agrees with the reference, and what
 // the refusals let through prints as CUDA too. scripts/soak.sh --simt runs more of them.
 //   FT_SIMT_CASES   how many in all;  FT_RANDOM_SEED  other cases
+#include "codegen/simt_conv.h"
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
 #include "codegen/simt_skinny.h"
+#include "codegen/simt_window.h"
 #include "simming.h"
 #include "tests/support/random/random_group.h"
 #include "tests/support/random/trial.h"
@@ -81,6 +83,37 @@ static bool draw_skinny(const ft_workload *w, ft_rng *rng, ft_arena *arena, draw
   return true;
 }
 
+static bool draw_conv(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
+  ft_error error;
+  ft_simt_conv_choice c = {.tile_channels = power(rng, 1, 64),
+                           .tile_positions = power(rng, 8, 128),
+                           .slab = power(rng, 4, 32),
+                           .thread_channels = power(rng, 1, 8),
+                           .thread_positions = power(rng, 1, 8),
+                           .vector = power(rng, 1, 4)};
+  if (ft_simt_conv_refusal(w, &c, arena)) return false;
+  cr_assert_eq(ft_simt_conv_build(w, &c, arena, &out->kir, &error), FT_OK, "%s",
+               error.text);
+  out->skeleton = ft_arena_printf(arena, "conv %ux%ux%u thread %ux%u vector %u",
+                                  c.tile_channels, c.tile_positions, c.slab,
+                                  c.thread_channels, c.thread_positions, c.vector);
+  return true;
+}
+
+static bool draw_window(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
+  ft_error error;
+  ft_simt_window_choice c = {.threads = power(rng, 32, 256),
+                             .tile_rows = power(rng, 1, 16),
+                             .tile_columns = power(rng, 1, 32),
+                             .tile_planes = power(rng, 1, 16)};
+  if (ft_simt_window_refusal(w, &c, arena)) return false;
+  cr_assert_eq(ft_simt_window_build(w, &c, arena, &out->kir, &error), FT_OK, "%s",
+               error.text);
+  out->skeleton = ft_arena_printf(arena, "window threads=%u %ux%u of %u planes",
+                                  c.threads, c.tile_rows, c.tile_columns, c.tile_planes);
+  return true;
+}
+
 static bool draw_loop(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
   ft_error error;
   ft_simt_loop_choice c = {.threads = power(rng, 32, 512),
@@ -94,7 +127,8 @@ static bool draw_loop(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn 
 
 typedef bool draw_function(const ft_workload *w, ft_rng *rng, ft_arena *arena,
                            drawn *out);
-static draw_function *const drawers[] = {draw_nest, draw_gemm, draw_skinny, draw_loop};
+static draw_function *const drawers[] = {draw_nest, draw_gemm, draw_skinny, draw_loop,
+                                         draw_conv, draw_window};
 enum { DRAWERS = sizeof drawers / sizeof *drawers };
 
 // Some skeleton and knobs that take the group; false: none of those tried.
@@ -175,9 +209,10 @@ static void run_quarter(uint32_t quarter) {
     ft_arena_destroy(arena);
   }
   fprintf(stderr,
-          "%u kernels (%u nests, %u products, %u skinny, %u loops), %u groups untaken\n",
+          "%u kernels (%u nests, %u products, %u skinny, %u loops, %u convolutions, %u "
+          "windows), %u groups untaken\n",
           n.kernels, n.by_drawer[0], n.by_drawer[1], n.by_drawer[2], n.by_drawer[3],
-          n.untaken);
+          n.by_drawer[4], n.by_drawer[5], n.untaken);
   cr_assert_gt(n.kernels, 4 * n.untaken);
 }
 

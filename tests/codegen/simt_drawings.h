@@ -10,6 +10,7 @@
 #include "simt_hands.h"
 #include "simt_products.h"
 #include "simt_turns.h"
+#include "simt_conv_drawings.h"
 
 static const ft_simt_choice choices[] = {
     {.threads = 32, .vector = 1, .unroll = 1},
@@ -41,7 +42,11 @@ enum {
   NESTS = sizeof choices / sizeof *choices,
   LOOPS = sizeof loop_choices / sizeof *loop_choices,
   TURNS = sizeof turn_choices / sizeof *turn_choices,
-  FIRST_BLOCKS = NESTS + LOOPS + GEMMS + SKINNIES + TURNS,
+  CONVS = sizeof conv_choices / sizeof *conv_choices,
+  WINDOWS = sizeof window_choices / sizeof *window_choices,
+  FIRST_CONVS = NESTS + LOOPS + GEMMS + SKINNIES + TURNS,
+  FIRST_WINDOWS = FIRST_CONVS + CONVS,
+  FIRST_BLOCKS = FIRST_WINDOWS + WINDOWS,
   CHOICES = FIRST_BLOCKS + BLOCKS_CHOICES,
   BY_HAND = 1000,  // and from here on: hands[choice - BY_HAND]
 };
@@ -213,6 +218,21 @@ static const struct {
     {"two layouts", draw_two_layouts},
     {"two steps", draw_two_steps},
     {"turned dtypes", draw_turned_dtypes},
+    {"conv block", draw_conv_block},
+    {"conv strided", draw_conv_strided},
+    {"conv pointwise", draw_conv_pointwise},
+    {"conv even", draw_conv_even},
+    {"conv stem", draw_conv_stem},
+    {"conv line", draw_conv_line},
+    {"conv volume", draw_conv_volume},
+    {"conv double", draw_conv_double},
+    {"pool max", draw_pool_max},
+    {"pool global", draw_pool_global},
+    {"pool sum", draw_pool_sum},
+    {"pool line", draw_pool_line},
+    {"depthwise", draw_depthwise},
+    {"depthwise strided", draw_depthwise_strided},
+    {"depthwise line", draw_depthwise_line},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
@@ -281,6 +301,27 @@ static inline ft_kir *build_skinny(const bench *b, uint32_t d, uint32_t c) {
   return kir;
 }
 
+static inline ft_kir *build_conv(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_kir *kir;
+  ft_error error;
+  if (ft_simt_conv_refusal(&b->workload[d], &conv_choices[c], arena)) return NULL;
+  cr_assert_eq(ft_simt_conv_build(&b->workload[d], &conv_choices[c], arena, &kir, &error),
+               FT_OK, "%s, conv %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
+static inline ft_kir *build_window(const bench *b, uint32_t d, uint32_t c) {
+  ft_arena *arena = b->sketch[d].arena;
+  ft_kir *kir;
+  ft_error error;
+  if (ft_simt_window_refusal(&b->workload[d], &window_choices[c], arena)) return NULL;
+  cr_assert_eq(
+      ft_simt_window_build(&b->workload[d], &window_choices[c], arena, &kir, &error),
+      FT_OK, "%s, window %u: %s", drawings[d].name, c, error.text);
+  return kir;
+}
+
 static inline ft_kir *build_nest(const bench *b, uint32_t d, uint32_t c) {
   ft_arena *arena = b->sketch[d].arena;
   ft_kir *kir;
@@ -333,7 +374,13 @@ static inline ft_kir *build_one(const bench *b, uint32_t d, uint32_t c,
   if (c < NESTS + LOOPS + GEMMS) return build_gemm(b, d, c - NESTS - LOOPS);
   if (c < NESTS + LOOPS + GEMMS + SKINNIES)
     return build_skinny(b, d, c - NESTS - LOOPS - GEMMS);
-  if (c < FIRST_BLOCKS) return build_turn(b, d, c - NESTS - LOOPS - GEMMS - SKINNIES);
+  if (c < FIRST_CONVS) return build_turn(b, d, c - NESTS - LOOPS - GEMMS - SKINNIES);
+  if (c < FIRST_WINDOWS) {
+    *label =
+        ft_arena_printf(b->sketch[d].arena, "%s, conv %u", drawings[d].name, c - FIRST_CONVS);
+    return build_conv(b, d, c - FIRST_CONVS);
+  }
+  if (c < FIRST_BLOCKS) return build_window(b, d, c - FIRST_WINDOWS);
   *label = ft_arena_printf(b->sketch[d].arena, "%s, blocks %u", drawings[d].name,
                            c - FIRST_BLOCKS);
   return build_blocks(b, d, c - FIRST_BLOCKS);
