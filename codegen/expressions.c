@@ -11,9 +11,10 @@ static const char *const texts[FT_OP_COUNT][3] = {
 static const struct {
   const char *vector, *c;
 } types[FT_DTYPE_COUNT] = {
-    [FT_F32] = {"f32", "float"},   [FT_F64] = {"f64", "double"},
-    [FT_I32] = {"i32", "int32_t"}, [FT_I64] = {"i64", "int64_t"},
-    [FT_BOOL] = {"b8", "uint8_t"},
+    [FT_F32] = {"f32", "float"},    [FT_F64] = {"f64", "double"},
+    [FT_I32] = {"i32", "int32_t"},  [FT_I64] = {"i64", "int64_t"},
+    [FT_BOOL] = {"b8", "uint8_t"},  [FT_F16] = {NULL, "uint16_t"},
+    [FT_BF16] = {NULL, "uint16_t"},
 };
 
 const char *ft_expression_type(ft_dtype dtype) {

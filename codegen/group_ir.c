@@ -5,6 +5,7 @@
 
 #include "codegen/domain.h"
 #include "codegen/expressions.h"
+#include "codegen/kir.h"
 
 #define NO_NODE UINT32_MAX
 
@@ -88,7 +89,7 @@ static uint32_t add_compute(builder *b, ft_op op, ft_dtype dtype, uint32_t count
       .kind = FT_NODE_COMPUTE, .op = op, .dtype = dtype, .operand_count = (uint8_t)count};
   memcpy(node.operand, operand, count * sizeof *operand);
   ft_dtype last = b->ir->node[operand[count - 1]].dtype;
-  if (!ft_expression_text(op, last))
+  if (!ft_expression_text(op, ft_kir_math_dtype(last)))
     refuse(b, ft_arena_printf(b->arena, "%s of %s has no kernel yet",
                               ft_op_describe(op)->name, ft_dtype_text(last)));
   return add_node(b, node);
@@ -103,7 +104,7 @@ static uint32_t binary(builder *b, ft_op op, ft_dtype dtype, uint32_t x, uint32_
 }
 
 static void check_dtype(builder *b, ft_dtype dtype) {
-  if (!ft_expression_type(dtype))
+  if (!ft_expression_type(ft_kir_math_dtype(dtype)))
     refuse(b, ft_arena_printf(b->arena, "%s has no kernel yet", ft_dtype_text(dtype)));
 }
 
@@ -183,7 +184,7 @@ static uint32_t add_reduce(builder *b, const ft_domain_step *s, uint32_t operand
                   .reduced = reduced,
                   .domain = domain};
   node.mask = b->ir->node[operand].mask & ~reduced;
-  if (!ft_expression_text(node.op, node.dtype))
+  if (!ft_expression_text(node.op, ft_kir_math_dtype(node.dtype)))
     refuse(b, ft_arena_printf(b->arena, "%s of %s has no kernel yet",
                               ft_op_describe(node.op)->name, ft_dtype_text(node.dtype)));
   return add_node(b, node);

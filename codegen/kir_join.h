@@ -5,7 +5,8 @@
 // body, which sees its own block index. Branches are taken by whole blocks, so barriers
 // and shuffles inside them still meet all threads. What a launch needs:
 //   registers  about the most of any body    threads    the bodies', all equal
-//   shared     each body's, in its branch    workspace  the sum, one after the other
+//   shared     the most of any body (print_simt.h)
+//   workspace  the sum, one after the other
 //
 // Order: CONCAT gives body i the blocks from grid 0 + ... + grid i-1 on. INTERLEAVE lets
 // the bodies take turns, so that blocks of different kinds are on the chip at a time:

@@ -162,7 +162,9 @@ static void check_turn(verifier *v, const ft_kir_stmt *s) {
     FAIL(v, "buffer %u does not exist", s->source);
   if (v->wrong) return;
   ft_kir_type type = {FT_F32, s->lanes};
-  check_buffer(v, s->source, type);
+  if (v->kir->buffer[s->source].dtype != FT_F32)
+    FAIL(v, "a square of %s", ft_dtype_text(v->kir->buffer[s->source].dtype));
+  if (!v->wrong) check_buffer(v, s->source, type);
   check_buffer(v, s->buffer, type);
   if (!v->wrong && !v->kir->buffer[s->buffer].is_written)
     FAIL(v, "buffer %u is read-only", s->buffer);

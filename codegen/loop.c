@@ -19,14 +19,18 @@ static ft_op worker(ft_op op) {
   return class == FT_CLASS_S || class == FT_CLASS_M ? FT_OP_REDUCE_SUM : op;
 }
 
+static ft_dtype math_dtype(const ft_graph *graph, uint32_t value) {
+  return ft_kir_math_dtype(graph->value[value].dtype);
+}
+
 const char *ft_loop_dtype_refusal(const ft_graph *graph, const ft_primitive *p,
                                   ft_arena *arena) {
   ft_op_class class = ft_op_describe(p->op)->class;
-  ft_dtype last = graph->value[p->input[p->input_count - 1]].dtype;
-  ft_dtype out = graph->value[p->output].dtype;
-  if (class == FT_CLASS_I) last = graph->value[p->input[0]].dtype;
+  ft_dtype last = math_dtype(graph, p->input[p->input_count - 1]);
+  ft_dtype out = math_dtype(graph, p->output);
+  if (class == FT_CLASS_I) last = math_dtype(graph, p->input[0]);
   for (uint32_t i = 0; i < p->input_count; i++) {
-    ft_dtype in = graph->value[p->input[i]].dtype;
+    ft_dtype in = math_dtype(graph, p->input[i]);
     if (!ft_expression_type(in)) last = in;
   }
   if (!ft_expression_type(out)) last = out;

@@ -19,7 +19,7 @@ typedef struct anchor {
   bool is_flat;   // a convolution of single points: its spatial dims are one
   ft_op combine;  // a reduction
   uint16_t lanes;
-  ft_dtype dtype;
+  ft_dtype dtype, stored;  // of the terms; what the graph says
   uint32_t loops;
   ft_affine begin[MAX_LOOPS], end[MAX_LOOPS];
   int64_t extent[MAX_LOOPS];  // at most
@@ -324,7 +324,7 @@ static void run_loops(anchor *a, uint32_t loop) {
 static void choose_chunk(anchor *a) {
   double all = 1, inner = 1;
   for (uint32_t i = 0; i < a->loops; i++) all *= (double)a->extent[i];
-  bool is_float_sum = a->combine == FT_OP_REDUCE_SUM && a->dtype == FT_F32;
+  bool is_float_sum = a->combine == FT_OP_REDUCE_SUM && a->stored == FT_F32;
   if (!is_float_sum || all <= SHORT) return;
   a->chunk_loop = a->loops - 1;
   while (inner * (double)a->extent[a->chunk_loop] <= SHORT)
@@ -372,7 +372,9 @@ static const ft_place *flattened(anchor *a, const ft_place *place) {
 static void open_totals(anchor *a) {
   ft_dtype wide = a->dtype;
   choose_chunk(a);
-  if (a->dtype == FT_F32 && (a->chunk || a->combine == FT_OP_REDUCE_PROD)) wide = FT_F64;
+  // Products overflow on the way where the result does not: those of f16 not in f32.
+  bool is_product = a->combine == FT_OP_REDUCE_PROD && a->stored != FT_F16;
+  if (a->dtype == FT_F32 && (a->chunk || is_product)) wide = FT_F64;
   for (uint32_t r = 0; r < a->count; r++) a->total[r] = new_register(a, wide);
 }
 
@@ -467,7 +469,8 @@ void ft_loop_anchor(ft_loop_emitter *e, const ft_primitive *p,
               .count = count,
               .combine = combining(p->op),
               .lanes = 1,
-              .dtype = e->graph->value[p->output].dtype};
+              .stored = e->graph->value[p->output].dtype};
+  a.dtype = ft_kir_math_dtype(a.stored);
   take_places(&a, place);
   if (e->kir->failed) return;
   bool is_joint = true;

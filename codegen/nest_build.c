@@ -227,7 +227,7 @@ static bool prepare(ft_nest_emitter *e) {
 static void add_row_buffers(ft_nest_emitter *e) {
   for (uint32_t i = 0; e->nest->is_buffered && i < e->ir->node_count; i++) {
     if (e->nest->is_buffered[i])
-      e->row_buffer[i] = ft_kir_scratch(e->kir, e->ir->node[i].dtype,
+      e->row_buffer[i] = ft_kir_scratch(e->kir, ft_kir_math_dtype(e->ir->node[i].dtype),
                                         e->ir->extent[e->nest->vector_axis]);
   }
 }

@@ -77,7 +77,8 @@ static bool is_candidate(keeping *k, uint32_t node) {
   int64_t extent = k->ir->extent[k->nest->vector_axis];
   return n->kind == FT_NODE_COMPUTE && (n->mask & k->nest->reduced) && k->first[node] &&
          k->last[node] > k->first[node] &&
-         extent * (int64_t)ft_dtype_bytes(n->dtype) <= MAX_BUFFERED_BYTES;
+         extent * (int64_t)ft_dtype_bytes(ft_kir_math_dtype(n->dtype)) <=
+             MAX_BUFFERED_BYTES;
 }
 
 void ft_nest_choose_kept(ft_nest *nest, const char **wrong, ft_arena *arena) {

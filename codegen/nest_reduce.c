@@ -72,11 +72,13 @@ static bool runs_in_chunks(const ft_nest_emitter *e) {
 // ---- accumulators
 // ----------------------------------------------------------------------
 
-// Sums of long rows and all products run in double.
+// Sums of long rows and all products run in double; for short floats single precision is
+// wide, but for products of bf16, which has its range.
 static ft_dtype total_dtype(const ft_nest_emitter *e, const ft_node *n) {
-  bool widens = n->dtype == FT_F32 &&
-                (n->op == FT_OP_REDUCE_PROD || (n->op == FT_OP_REDUCE_SUM && is_long(e)));
-  return widens ? FT_F64 : n->dtype;
+  bool widens =
+      (n->op == FT_OP_REDUCE_PROD && (n->dtype == FT_F32 || n->dtype == FT_BF16)) ||
+      (n->op == FT_OP_REDUCE_SUM && n->dtype == FT_F32 && is_long(e));
+  return widens ? FT_F64 : ft_kir_math_dtype(n->dtype);
 }
 
 // One for each unrolled step; sums in chunks have only one total.
@@ -282,8 +284,8 @@ static void open_totals(ft_nest_emitter *e) {
 }
 
 static void know(ft_nest_emitter *e, uint32_t node, ft_kir_id value) {
-  e->known[node] = (ft_nest_known){.value = widened(e, value, e->ir->node[node].dtype),
-                                   .depth = e->depth};
+  ft_dtype dtype = ft_kir_math_dtype(e->ir->node[node].dtype);
+  e->known[node] = (ft_nest_known){.value = widened(e, value, dtype), .depth = e->depth};
 }
 
 // Position of this row among the results of a part.

@@ -105,6 +105,12 @@ static void put_address(printer *p, uint32_t buffer, ft_kir_id index) {
   put_index(p, index);
 }
 
+// "f16_" of a short float: in memory, a value is f32.
+static void put_half(printer *p, ft_dtype dtype) {
+  if (ft_kir_math_dtype(dtype) != dtype)
+    ft_strbuf_printf(&p->out, "%s_", ft_dtype_text(dtype));
+}
+
 static void put_load(printer *p, const ft_kir_value *v) {
   if (p->kir->buffer[v->buffer].space == FT_KIR_REGISTER) {
     ft_strbuf_printf(&p->out, "b%u", v->buffer);
@@ -112,6 +118,7 @@ static void put_load(printer *p, const ft_kir_value *v) {
   }
   bool strided = v->type.lanes > 1 && v->imm != 1;
   ft_strbuf_add(&p->out, strided ? "ft_gather_" : "ft_load_");
+  put_half(p, p->kir->buffer[v->buffer].dtype);
   put_type(p, v->type);
   ft_strbuf_add(&p->out, "(");
   put_address(p, v->buffer, v->operand[0]);
@@ -179,6 +186,12 @@ static void put_element(printer *p, const ft_kir_value *v) {
     case FT_KIR_KEEP:
       put_call(p, "", "keep", v->type, v);
       break;
+    case FT_KIR_NARROW:
+      ft_strbuf_add(&p->out, "ft_round_");
+      put_half(p, (ft_dtype)v->imm);
+      put_type(p, v->type);
+      ft_strbuf_printf(&p->out, "(v%u)", v->operand[0]);
+      break;
     case FT_KIR_COMBINE:
       put_call(p, "", ft_expression_text(v->primitive, v->type.dtype), v->type, v);
       break;
@@ -215,8 +228,11 @@ static void put_store(printer *p, const ft_kir_stmt *s) {
   }
   ft_kir_type type = p->kir->value[s->value].type;
   bool strided = type.lanes > 1 && s->stride != 1;
-  bool streams = s->hint == FT_KIR_STREAMED && !strided;
+  ft_dtype dtype = p->kir->buffer[s->buffer].dtype;
+  bool is_short = ft_kir_math_dtype(dtype) != dtype;
+  bool streams = s->hint == FT_KIR_STREAMED && !strided && !is_short;
   ft_strbuf_add(&p->out, strided ? "ft_scatter_" : streams ? "ft_stream_" : "ft_store_");
+  put_half(p, dtype);
   put_type(p, type);
   ft_strbuf_add(&p->out, "(");
   put_address(p, s->buffer, s->index);
@@ -406,8 +422,6 @@ static bool has_threads(const ft_kir *kir, const ft_kir_block *block) {
 static const char *refusal(const ft_kir *kir, const ft_kir_block *block) {
   for (const ft_kir_stmt *s = block->first; s; s = s->next) {
     if (s->kind == FT_KIR_COPY) return "plain C copies at once";
-    if (s->kind == FT_KIR_LET && kir->value[s->value].op == FT_KIR_NARROW)
-      return "plain C has no short floats yet";
     if (s->kind == FT_KIR_LET && kir->value[s->value].op == FT_KIR_LANE)
       return "plain C takes no lane out of a vector";
     const char *wrong = refusal(kir, &s->body);

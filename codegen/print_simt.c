@@ -1,6 +1,7 @@
 #include "codegen/print_simt.h"
 
 #include "codegen/expressions.h"
+#include "codegen/print_simt_half.h"
 #include "codegen/print_simt_parts.h"
 #include "codegen/sim.h"
 #include "codegen/simt_prelude.h"
@@ -213,7 +214,9 @@ void ft_simt_put_block(ft_simt_printer *p, const ft_kir_block *block) {
   p->depth++;
   for (const ft_kir_stmt *s = block->first; s; s = s->next) ft_simt_put_stmt(p, s);
   p->depth--;
-  ft_simt_end_scope(p, block);
+  // What is spread belongs to the stretch around: it may name the same index later.
+  for (const ft_kir_stmt *s = block->first; s; s = s->next)
+    if (s->kind == FT_KIR_LET) p->is_named[s->value] = false;
 }
 
 // ---- the kernel
@@ -261,7 +264,9 @@ static ft_status open_printer(ft_kir *kir, bool is_sim, ft_simt_printer *p,
   p->is_named = FT_NEW_ARRAY(kir->arena, bool, kir->value_count);
   p->is_spread = FT_NEW_ARRAY(kir->arena, bool, kir->value_count);
   p->is_array = FT_NEW_ARRAY(kir->arena, bool, kir->buffer_count);
-  FT_OOM_IF(!p->loop_of || !p->is_named || !p->is_spread || !p->is_array, error);
+  p->offset = FT_NEW_ARRAY(kir->arena, uint64_t, kir->buffer_count);
+  FT_OOM_IF(!p->offset || !p->loop_of || !p->is_named || !p->is_spread || !p->is_array,
+            error);
   wrong = ft_simt_measure(p);
   if (wrong) FT_FAIL(error, FT_UNSUPPORTED, "no SIMT text: %s", wrong);
   return FT_OK;
@@ -297,6 +302,7 @@ ft_status ft_print_cuda(ft_kir *kir, const char *name, uint32_t min_blocks,
                    "#define ft_nan_f64 __longlong_as_double(0x7fffffffffffffffLL)\n"
                    "typedef %s ft_index;\n",
                    p.launch.has_wide_index ? "long long" : "int");
+  ft_simt_half_prelude(p.out.text, false, &text);
   ft_simt_prelude_for(p.out.text, &text);
   ft_simt_copy_prelude(p.out.text, &text);
   ft_strbuf_add(&text, p.out.text);
@@ -319,6 +325,7 @@ const char *ft_sim_prelude_for(const char *bodies, ft_arena *arena) {
   ft_strbuf text = ft_strbuf_init(arena);
   for (int i = 0; ft_sim_prelude[i]; i++) ft_strbuf_add(&text, ft_sim_prelude[i]);
   ft_strbuf_add(&text, "typedef long long ft_index;\n");
+  ft_simt_half_prelude(bodies, true, &text);
   ft_simt_prelude_for(bodies, &text);
   return text.failed ? NULL : text.text;
 }

@@ -20,7 +20,8 @@
 typedef struct ft_simt_launch {
   int64_t grid;
   uint32_t threads;       // a block; 1 when there is no thread loop
-  uint64_t shared_bytes;  // static, or dynamic when above 48 KiB
+  uint64_t shared_bytes;  // static, or dynamic when above 48 KiB; branches of which a
+                          // block takes one share bytes
   bool is_shared_dynamic;
   uint64_t workspace_bytes;  // 0 before the first launch, kept between them
   bool has_wide_index;

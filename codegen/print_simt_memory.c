@@ -1,4 +1,5 @@
 #include "codegen/expressions.h"
+#include "codegen/print_simt_half.h"
 #include "codegen/print_simt_parts.h"
 #include "codegen/simt_prelude.h"
 
@@ -42,6 +43,44 @@ static void put_wide(ft_simt_printer *p, const char *type, uint32_t buffer,
   ft_strbuf_add(&p->out, "))[l]");
 }
 
+// ft_widen_f16( for a buffer of short floats, which close_call ends; else nothing.
+static bool open_call(ft_simt_printer *p, const char *verb, uint32_t buffer) {
+  const char *name = ft_simt_half_name(p->kir->buffer[buffer].dtype);
+  if (name) ft_strbuf_printf(&p->out, "ft_%s_%s(", verb, name);
+  return name;
+}
+
+static void close_call(ft_simt_printer *p, bool is_open) {
+  if (is_open) ft_strbuf_add(&p->out, ")");
+}
+
+// { unsigned h9[4]; of short floats the vector v9 in memory is this one. Returns the
+// letter that the vector is called by.
+static char open_packed(ft_simt_printer *p, ft_kir_id id, uint32_t buffer) {
+  if (!ft_simt_half_name(p->kir->buffer[buffer].dtype)) return 'v';
+  ft_simt_start_line(p);
+  ft_strbuf_printf(&p->out, "{ __align__(16) unsigned h%u[%u];\n", id,
+                   ft_simt_value_of(p, id)->type.lanes / 2);
+  return 'h';
+}
+
+static void put_unpacking(ft_simt_printer *p, ft_kir_id id, uint32_t buffer) {
+  ft_simt_open_lanes(p, 0, ft_simt_value_of(p, id)->type.lanes);
+  ft_strbuf_printf(&p->out, "v%u[l] = ", id);
+  open_call(p, "widen", buffer);
+  ft_strbuf_printf(&p->out, "(unsigned short)(h%u[l / 2] >> l %% 2 * 16)); }\n", id);
+}
+
+static void put_packing(ft_simt_printer *p, ft_kir_id id, uint32_t buffer) {
+  const char *name = ft_simt_half_name(p->kir->buffer[buffer].dtype);
+  ft_simt_start_line(p);
+  ft_strbuf_add(&p->out, "#pragma unroll\n");
+  ft_simt_start_line(p);
+  ft_strbuf_printf(&p->out, "for (int l = 0; l < %u; l++) h%u[l] = ",
+                   ft_simt_value_of(p, id)->type.lanes / 2, id);
+  ft_strbuf_printf(&p->out, "ft_narrow2_%s(v%u[2 * l], v%u[2 * l + 1]);\n", name, id, id);
+}
+
 // The call that loads from |v|'s buffer, and "&"; "": none. Other blocks wrote what lies
 // in the workspace, and L1 does not see that. What is only read (const, __restrict__)
 // goes through the read-only cache without being told to.
@@ -54,24 +93,32 @@ static const char *load_call(const ft_simt_printer *p, const ft_kir_value *v) {
 
 static void put_cuda_load(ft_simt_printer *p, ft_kir_id id) {
   const ft_kir_value *v = ft_simt_value_of(p, id);
-  uint32_t lanes = v->type.lanes, size = (uint32_t)ft_dtype_bytes(v->type.dtype);
-  uint32_t bytes = access_bytes(p, v->type.dtype, lanes, v->operand[0], v->imm);
+  ft_dtype dtype = p->kir->buffer[v->buffer].dtype;
+  uint32_t lanes = v->type.lanes, size = (uint32_t)ft_dtype_bytes(dtype);
+  uint32_t bytes = access_bytes(p, dtype, lanes, v->operand[0], v->imm);
   const char *call = load_call(p, v);
   if (!bytes) {
     ft_simt_open_lanes(p, 0, lanes);
     ft_simt_put_element_name(p, id, "l");
-    ft_strbuf_printf(&p->out, " = %s", call);
+    ft_strbuf_add(&p->out, " = ");
+    bool is_short = open_call(p, "widen", v->buffer);
+    ft_strbuf_add(&p->out, call);
     put_place(p, v->buffer, v->operand[0], lanes, v->imm);
-  } else {
-    const char *type = vector_type(bytes);
-    ft_simt_start_line(p);
-    ft_strbuf_add(&p->out, "#pragma unroll\n");
-    ft_simt_start_line(p);
-    ft_strbuf_printf(&p->out, "for (int l = 0; l < %u; l++) ((%s *)v%u)[l] = %s",
-                     lanes * size / bytes, type, id, call);
-    put_wide(p, type, v->buffer, v->operand[0], true);
+    close_call(p, *call);
+    close_call(p, is_short);
+    ft_strbuf_add(&p->out, ";\n");
+    return;
   }
+  const char *type = vector_type(bytes);
+  char name = open_packed(p, id, v->buffer);
+  ft_simt_start_line(p);
+  ft_strbuf_add(&p->out, "#pragma unroll\n");
+  ft_simt_start_line(p);
+  ft_strbuf_printf(&p->out, "for (int l = 0; l < %u; l++) ((%s *)%c%u)[l] = %s",
+                   lanes * size / bytes, type, name, id, call);
+  put_wide(p, type, v->buffer, v->operand[0], true);
   ft_strbuf_add(&p->out, *call ? ");\n" : ";\n");
+  if (name == 'h') put_unpacking(p, id, v->buffer);
 }
 
 // The shadow of a buffer, and how many elements it has.
@@ -113,10 +160,13 @@ static void put_sim_alignment(ft_simt_printer *p, ft_dtype dtype, uint32_t buffe
 static void put_sim_load(ft_simt_printer *p, ft_kir_id id) {
   const ft_kir_value *v = ft_simt_value_of(p, id);
   uint32_t lanes = v->type.lanes;
-  put_sim_alignment(p, v->type.dtype, v->buffer, v->operand[0], lanes, v->imm);
+  put_sim_alignment(p, p->kir->buffer[v->buffer].dtype, v->buffer, v->operand[0], lanes,
+                    v->imm);
   open_sim_access(p, "read", v->buffer, v->operand[0], lanes, v->imm);
   ft_simt_put_element_name(p, id, "l");
-  ft_strbuf_printf(&p->out, " = b%u[at]; else ", v->buffer);
+  ft_strbuf_add(&p->out, " = ");
+  bool is_short = open_call(p, "widen", v->buffer);
+  ft_strbuf_printf(&p->out, "b%u[at]%s; else ", v->buffer, is_short ? ")" : "");
   ft_simt_put_element_name(p, id, "l");
   ft_strbuf_add(&p->out, " = 0; }\n");
 }
@@ -157,17 +207,22 @@ void ft_simt_put_load(ft_simt_printer *p, ft_kir_id id) {
 }
 
 static void put_cuda_store(ft_simt_printer *p, const ft_kir_stmt *s, ft_kir_type type) {
-  uint32_t lanes = type.lanes, size = (uint32_t)ft_dtype_bytes(type.dtype);
-  uint32_t bytes = access_bytes(p, type.dtype, lanes, s->index, s->stride);
+  ft_dtype dtype = p->kir->buffer[s->buffer].dtype;
+  uint32_t lanes = type.lanes, size = (uint32_t)ft_dtype_bytes(dtype);
+  uint32_t bytes = access_bytes(p, dtype, lanes, s->index, s->stride);
   if (!bytes) {
     ft_simt_open_lanes(p, 0, lanes);
     put_place(p, s->buffer, s->index, lanes, s->stride);
     ft_strbuf_add(&p->out, " = ");
+    bool is_short = open_call(p, "narrow", s->buffer);
     ft_simt_put_element_name(p, s->value, "l");
+    close_call(p, is_short);
     ft_strbuf_add(&p->out, ";\n");
     return;
   }
   const char *name = vector_type(bytes);
+  char packed = open_packed(p, s->value, s->buffer);
+  if (packed == 'h') put_packing(p, s->value, s->buffer);
   ft_simt_start_line(p);
   ft_strbuf_add(&p->out, "#pragma unroll\n");
   ft_simt_start_line(p);
@@ -175,15 +230,18 @@ static void put_cuda_store(ft_simt_printer *p, const ft_kir_stmt *s, ft_kir_type
   if (s->hint == FT_KIR_STREAMED) ft_strbuf_add(&p->out, "__stcs(&");
   put_wide(p, name, s->buffer, s->index, false);
   bool streams = s->hint == FT_KIR_STREAMED;
-  ft_strbuf_printf(&p->out, "%s((const %s *)v%u)[l]%s;\n", streams ? ", " : " = ", name,
-                   s->value, streams ? ")" : "");
+  ft_strbuf_printf(&p->out, "%s((const %s *)%c%u)[l]%s;%s\n", streams ? ", " : " = ",
+                   name, packed, s->value, streams ? ")" : "", packed == 'h' ? " }" : "");
 }
 
 static void put_sim_store(ft_simt_printer *p, const ft_kir_stmt *s, ft_kir_type type) {
-  put_sim_alignment(p, type.dtype, s->buffer, s->index, type.lanes, s->stride);
+  put_sim_alignment(p, p->kir->buffer[s->buffer].dtype, s->buffer, s->index, type.lanes,
+                    s->stride);
   open_sim_access(p, "write", s->buffer, s->index, type.lanes, s->stride);
   ft_strbuf_printf(&p->out, "b%u[at] = ", s->buffer);
+  bool is_short = open_call(p, "narrow", s->buffer);
   ft_simt_put_element_name(p, s->value, "l");
+  close_call(p, is_short);
   ft_strbuf_add(&p->out, "; }\n");
 }
 
@@ -247,17 +305,15 @@ void ft_simt_poison_register(ft_simt_printer *p, uint32_t buffer) {
 
 void ft_simt_declare_shared(ft_simt_printer *p, uint32_t buffer) {
   const ft_kir_buffer *b = &p->kir->buffer[buffer];
-  const char *type = ft_simt_c_type(b->dtype);
+  const char *type = ft_simt_stored_type(b->dtype);
   ft_simt_start_line(p);
   if (p->is_sim) {
     ft_strbuf_printf(&p->out, "ft_sim_renew(b%uc, %lld);\n", buffer, (long long)b->count);
-  } else if (p->launch.is_shared_dynamic) {
+  } else if (p->is_pooled) {
     ft_strbuf_printf(&p->out, "%s *const b%u = (%s *)(ft_shared + %llu);\n", type, buffer,
-                     type, (unsigned long long)p->shared_bytes);
+                     type, (unsigned long long)p->offset[buffer]);
   } else {
     ft_strbuf_printf(&p->out, "__shared__ __align__(16) %s b%u[%lld];\n", type, buffer,
                      (long long)b->count);
   }
-  uint64_t bytes = (uint64_t)b->count * ft_dtype_bytes(b->dtype);
-  p->shared_bytes += (bytes + 15) / 16 * 16;
 }

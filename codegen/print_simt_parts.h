@@ -22,7 +22,8 @@ typedef struct ft_simt_printer {
   bool *is_spread;              // [value] SIM: an array over the threads
   bool *is_array;               // [buffer] the same for registers
   const char *thread;           // SIM: the thread meant: "t" or "0"
-  uint64_t shared_bytes;        // offset of the next dynamic shared buffer
+  uint64_t *offset;             // [buffer] shared: bytes from the pool's start
+  bool is_pooled;               // CUDA: shared buffers lie in one array
 } ft_simt_printer;
 
 // ---- the launch

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codegen/expressions.h"
+#include "codegen/print_simt_half.h"
 #include "codegen/print_simt_parts.h"
 
 void ft_simt_start_line(ft_simt_printer *p) {
@@ -214,6 +215,11 @@ void ft_simt_put_lane(ft_simt_printer *p, const ft_kir_value *v, const char *lan
       break;
     case FT_KIR_LANE:
       put_lane_of(p, v);
+      break;
+    case FT_KIR_NARROW:
+      ft_strbuf_printf(&p->out, "ft_round_%s(", ft_simt_half_name((ft_dtype)v->imm));
+      ft_simt_put_element_name(p, v->operand[0], lane);
+      ft_strbuf_add(&p->out, ")");
       break;
     case FT_KIR_COMBINE:
       put_combination(p, v, lane);

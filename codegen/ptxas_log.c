@@ -68,14 +68,16 @@ static line next_line(const char **at) {
   return l;
 }
 
+static const ft_static_facts unknown = {.registers = -1,
+                                        .spill_store_bytes = -1,
+                                        .spill_load_bytes = -1,
+                                        .stack_bytes = -1,
+                                        .shared_bytes = -1,
+                                        .max_threads = -1,
+                                        .occupancy = -1};
+
 bool ft_ptxas_log_read(const char *log, const char *name, ft_static_facts *out) {
-  *out = (ft_static_facts){.registers = -1,
-                           .spill_store_bytes = -1,
-                           .spill_load_bytes = -1,
-                           .stack_bytes = -1,
-                           .shared_bytes = -1,
-                           .max_threads = -1,
-                           .occupancy = -1};
+  *out = unknown;
   bool is_ours = false;
   while (*log) {
     line l = next_line(&log);
@@ -84,5 +86,7 @@ bool ft_ptxas_log_read(const char *log, const char *name, ft_static_facts *out) 
     else if (is_ours)
       read_entry_line(l, out);
   }
+  // A kernel that was refused after its spills were counted has no registers.
+  if (out->registers < 0) *out = unknown;
   return out->registers >= 0;
 }

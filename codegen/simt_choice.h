@@ -30,7 +30,7 @@ typedef struct ft_simt_any_choice {
 } ft_simt_any_choice;
 
 // NULL, or why the choice cannot work for |workload|: what its skeleton says, or that the
-// group has no common axes (nests).
+// group has no common axes (nests, turns).
 const char *ft_simt_any_refusal(const ft_workload *workload,
                                 const ft_simt_any_choice *choice, ft_arena *arena);
 // |choice| was not refused.

@@ -179,16 +179,25 @@ static void walk_one_stage(ft_gemm *g) {
 
 typedef void slab_step(ft_gemm *g, int which, ft_kir_id step);
 
+static void of_slabs(ft_gemm *g, bool is_copied, slab_step *what, ft_kir_id step) {
+  for (int i = 0; i < 2; i++)
+    if (g->slab[i].is_copied == is_copied) what(g, i, step);
+}
+
 // |what| for the slabs that are copied, or for those that are not, if there is such a
 // step.
 static void ahead(ft_gemm *g, bool is_copied, slab_step *what, ft_kir_id step) {
   bool any = g->slab[0].is_copied == is_copied || g->slab[1].is_copied == is_copied;
+  int64_t known;
   if (!any) return;
-  ft_kir_stmt *branch =
-      ft_kir_if(g->q.e->kir, ft_gemm_index(g, FT_KIR_ILESS, step, g->step_count));
+  ft_kir_id is_there = ft_gemm_index(g, FT_KIR_ILESS, step, g->step_count);
+  if (ft_kir_is_number(g->q.e->kir, is_there, &known)) {
+    if (known) of_slabs(g, is_copied, what, step);
+    return;
+  }
+  ft_kir_stmt *branch = ft_kir_if(g->q.e->kir, is_there);
   ft_loop_enter(g->q.e, &branch->body);
-  for (int i = 0; i < 2; i++)
-    if (g->slab[i].is_copied == is_copied) what(g, i, step);
+  of_slabs(g, is_copied, what, step);
   close_branch(g, branch);
 }
 

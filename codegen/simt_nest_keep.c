@@ -101,20 +101,49 @@ static void note_first(ft_simt_plan *p, const keeping *k) {
       if (k->is_needed[(size_t)pass * p->ir->node_count + i]) p->first[i] = pass;
 }
 
+static bool fits(const ft_simt_plan *p, uint32_t node, uint32_t place) {
+  const ft_node *a = &p->ir->node[node], *b = &p->ir->node[place];
+  return ft_kir_math_dtype(a->dtype) == ft_kir_math_dtype(b->dtype) &&
+         ft_simt_plan_varies(p, a->mask) == ft_simt_plan_varies(p, b->mask);
+}
+
+// A step of a pass takes all it needs before it leaves anything, so a place is free again
+// in the last pass that needs it. |last| of a node with a place becomes the place's.
+static void find_home(ft_simt_plan *p, keeping *k, uint32_t node) {
+  p->home[node] = node;
+  for (uint32_t i = 0; i < p->ir->node_count; i++) {
+    bool is_place = i != node && k->is_kept[i] && p->home[i] == i;
+    bool is_free =
+        is_place && p->first[i] < p->first[node] && k->last[i] <= p->first[node];
+    if (!is_free || !fits(p, node, i)) continue;
+    p->home[node] = i;
+    k->last[i] = k->last[node];
+    return;
+  }
+}
+
+static void find_homes(ft_simt_plan *p, keeping *k) {
+  for (uint32_t pass = 1; pass <= p->passes; pass++)
+    for (uint32_t i = 0; i < p->ir->node_count; i++)
+      if (k->is_kept[i] && p->first[i] == pass) find_home(p, k, i);
+}
+
 const char *ft_simt_plan_passes(ft_simt_plan *p, ft_arena *arena) {
   keeping all, values, inputs;
   p->first = FT_NEW_ARRAY(arena, uint32_t, p->ir->node_count);
-  if (!p->first || !keeping_open(&all, p, arena) || !keeping_open(&values, p, arena) ||
-      !keeping_open(&inputs, p, arena))
+  p->home = FT_NEW_ARRAY(arena, uint32_t, p->ir->node_count);
+  if (!p->first || !p->home || !keeping_open(&all, p, arena) ||
+      !keeping_open(&values, p, arena) || !keeping_open(&inputs, p, arena))
     return "out of memory";
   take_all(&all, false);  // nothing waits: |first| is empty
   note_first(p, &all);
   take_all(&values, true);
   take_all(&inputs, false);
-  const keeping *less = most_words(&values) <= most_words(&inputs) ? &values : &inputs;
+  keeping *less = most_words(&values) <= most_words(&inputs) ? &values : &inputs;
   p->kept_words = most_words(less);
   p->is_needed = less->is_needed;
   p->is_kept = less->is_kept;
+  find_homes(p, less);
   if (p->choice.buffer && !p->kept_words) return "no pass needs a value of another";
   return NULL;
 }

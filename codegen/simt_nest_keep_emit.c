@@ -20,7 +20,9 @@ static uint32_t new_place(ft_simt_emitter *e, uint32_t node) {
 
 void ft_simt_nest_open_kept(ft_simt_emitter *e) {
   for (uint32_t i = 0; i < e->ir->node_count; i++)
-    if (e->plan->is_kept[i]) e->kept[i] = new_place(e, i);
+    if (e->plan->is_kept[i] && e->plan->home[i] == i) e->kept[i] = new_place(e, i);
+  for (uint32_t i = 0; i < e->ir->node_count; i++)
+    if (e->plan->is_kept[i]) e->kept[i] = e->kept[e->plan->home[i]];
 }
 
 // Neighbours of a warp have neighbouring places.

@@ -127,7 +127,7 @@ static int64_t shared_bytes(const ft_simt_plan *p) {
     const ft_node *n = &p->ir->node[i];
     int64_t size = (int64_t)ft_dtype_bytes(ft_kir_math_dtype(n->dtype));
     int64_t lanes = ft_simt_plan_varies(p, n->mask) ? p->lanes : 1;
-    if (p->is_kept[i] && p->choice.buffer == FT_SIMT_SHARED)
+    if (p->is_kept[i] && p->home[i] == i && p->choice.buffer == FT_SIMT_SHARED)
       bytes += over(size * lanes * p->steps[FT_SIMT_REDUCED] * p->each, 16) * 16;
     if (n->kind != FT_NODE_REDUCE || p->walkers == 1) continue;
     int64_t meet = (int64_t)ft_dtype_bytes(ft_simt_plan_sum(p, i).meet);

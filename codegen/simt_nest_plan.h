@@ -28,6 +28,8 @@ typedef struct ft_simt_plan {
   uint32_t passes;
   bool *is_needed;     // [pass * node_count + node] the pass loads or computes it
   bool *is_kept;       // [node] waits for later passes
+  uint32_t *home;      // [node] of one kept: the node whose place it takes, when that
+                       // waits no more; itself: a place of its own
   uint32_t *first;     // [node] the pass that has it first; 0: none
   int64_t kept_words;  // 4 bytes, that a thread keeps of a step, at most at a time
 } ft_simt_plan;

@@ -105,11 +105,12 @@ static ft_kir_id sum_of_part(ft_simt_emitter *e, uint32_t node) {
 // ---- a pass
 // -------------------------------------------------------------------------------
 
-// Once for each step of the thread.
+// Once for each step of the thread. What waits is left last: it may take the place of
+// what the step needed.
 static void take_step(ft_simt_emitter *e) {
   each_of_pass(e, add_to_part);
-  ft_simt_nest_leave_kept(e);
   if (ft_simt_nest_has_inner(e)) ft_simt_nest_when(e, e->guard, ft_simt_nest_store_inner);
+  ft_simt_nest_leave_kept(e);
 }
 
 static int64_t chunk_of_pass(const ft_simt_emitter *e) {
@@ -166,7 +167,8 @@ static void close_total(ft_simt_emitter *e, uint32_t node) {
 }
 
 static void settle(ft_simt_emitter *e, uint32_t node) {
-  ft_kir_id value = converted(e, e->value[node], e->ir->node[node].dtype);
+  ft_kir_id value =
+      converted(e, e->value[node], ft_kir_math_dtype(e->ir->node[node].dtype));
   *ft_simt_nest_known(e, node) = (ft_simt_known){.value = value, .depth = e->depth};
 }
 

@@ -45,7 +45,9 @@ ft_simt_sum ft_simt_plan_sum(const ft_simt_plan *p, uint32_t node) {
   ft_dtype math = ft_kir_math_dtype(n->dtype);
   ft_simt_sum sum = {math, math, 0};
   if (math != FT_F32) return sum;
-  if (n->op == FT_OP_REDUCE_PROD) return (ft_simt_sum){FT_F64, FT_F64, 0};
+  // Products overflow on the way where the result does not; those of f16 not in f32.
+  if (n->op == FT_OP_REDUCE_PROD && n->dtype != FT_F16)
+    return (ft_simt_sum){FT_F64, FT_F64, 0};
   if (n->op != FT_OP_REDUCE_SUM) return sum;
   int64_t limit = forgiven(ft_group_ir_points(p->ir, p->ir->reduced));
   int64_t chain = thread_chain(p);

@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "codegen/kir.h"
+
 typedef struct element {
   const char *name, *c, *suffix;
   ft_dtype dtype;
@@ -30,100 +32,57 @@ typedef struct piece {
 } piece;
 
 #define UNARY(name, kinds, text) \
-  {name, kinds, "FT_FN $T ft_" name "_$N($T a) { " text " }\n"},
+  { name, kinds, "FT_FN $T ft_" name "_$N($T a) { " text " }\n" }
 #define BINARY(name, kinds, text) \
-  {name, kinds, "FT_FN $T ft_" name "_$N($T a, $T b) { " text " }\n"},
+  { name, kinds, "FT_FN $T ft_" name "_$N($T a, $T b) { " text " }\n" }
 #define TRUTH(name, text) \
-  {name, ALL, "FT_FN unsigned char ft_" name "_$N($T a, $T b) { return " text "; }\n"},
+  { name, ALL, "FT_FN unsigned char ft_" name "_$N($T a, $T b) { return " text "; }\n" }
+#define WRAPPED "(unsigned long long)"  // overflow is defined
 
 // Pieces call only pieces above them.
 static const piece pieces[] = {
-    UNARY("neg", WHOLES, "return ($T)(0 - (unsigned long long)a);") UNARY(
-        "abs", FLOATS,
-        "return fabs$S(a);") UNARY("abs", WHOLES,
-                                   "return a < 0 ? ($T)(0 - (unsigned long long)a) : a;")
-        UNARY("sqrt", FLOATS, "return sqrt$S(a);") UNARY(
-            "exp", FLOATS,
-            "return exp$S(a);") UNARY("log", FLOATS,
-                                      "return log$S(a);") UNARY("erf", FLOATS,
-                                                                "return erf$S(a);")
-            UNARY("tanh", FLOATS, "return tanh$S(a);") UNARY(
-                "sigmoid", FLOATS,
-                "return 1 / (1 + exp$S(-a));") UNARY("sin", FLOATS, "return sin$S(a);")
-                UNARY("cos", FLOATS, "return cos$S(a);") UNARY(
-                    "floor", FLOATS, "return floor$S(a);") UNARY("ceil", FLOATS,
-                                                                 "return ceil$S(a);")
-                    UNARY("round", FLOATS, "return rint$S(a);") UNARY(
-                        "sign", FLOATS | WHOLES,
-                        "return a > 0 ? ($T)1 : a < 0 ? ($T)-1 : a;")
-                        UNARY("relu", ALL, "return a < 0 ? ($T)0 : a;") UNARY(
-                            "not", TRUTHS, "return a == 0;") BINARY("add", FLOATS,
-                                                                    "return a + b;")
-                            BINARY("mul", FLOATS, "return a * b;") BINARY(
-                                "add", WHOLES,
-                                "return ($T)((unsigned long long)a + (unsigned long "
-                                "long)b);")
-                                BINARY("sub", WHOLES,
-                                       "return ($T)((unsigned long long)a - (unsigned "
-                                       "long long)b);") BINARY("mul", WHOLES,
-                                                               "return ($T)((unsigned "
-                                                               "long long)a * (unsigned "
-                                                               "long long)b);")
-                                    BINARY("div", WHOLES,
-                                           "return b == 0 ? 0 : b == -1 ? ($T)(0 - "
-                                           "(unsigned long long)a) : a / b;")
-                                        BINARY(
-                                            "fmod", FLOATS,
-                                            "return fmod$S(a, b);") BINARY("fmod", WHOLES,
-                                                                           "return b == "
-                                                                           "0 || b == -1 "
-                                                                           "? 0 : a % b;")
-                                            BINARY("pow", FLOATS, "return pow$S(a, b);")
-                                                BINARY("pow", WHOLES,
-                                                       "unsigned long long f = (unsigned "
-                                                       "long long)a, p = 1; "
-                                                       "if (b < 0) return a == 1 ? 1 : a "
-                                                       "== -1 ? ((b & 1) ? -1 : 1) : 0; "
-                                                       "for (; b; b >>= 1) { if (b & 1) "
-                                                       "p *= f; f *= f; } return ($T)p;")
-                                                    BINARY("max", FLOATS,
-                                                           "return a > b || a != a ? a : "
-                                                           "b;") BINARY("min", FLOATS,
-                                                                        "return a < b || "
-                                                                        "a != a ? a : b;")
-                                                        BINARY("max", WHOLES | TRUTHS,
-                                                               "return a > b ? a : b;")
-                                                            BINARY("min", WHOLES | TRUTHS,
-                                                                   "return a < b ? a : "
-                                                                   "b;") BINARY("and",
-                                                                                TRUTHS,
-                                                                                "return "
-                                                                                "a & b;")
-                                                                BINARY("or", TRUTHS,
-                                                                       "return a | b;")
-                                                                    TRUTH("equal",
-                                                                          "a == b")
-                                                                        TRUTH("less",
-                                                                              "a < b")
-                                                                            TRUTH(
-                                                                                "less_"
-                                                                                "equal",
-                                                                                "a <= b"){
-                                                                                "where",
-                                                                                ALL,
-                                                                                "FT_FN "
-                                                                                "$T "
-                                                                                "ft_"
-                                                                                "where_$"
-                                                                                "N("
-                                                                                "unsigned"
-                                                                                " char "
-                                                                                "c, $T "
-                                                                                "a, $T "
-                                                                                "b) { "
-                                                                                "return "
-                                                                                "c ? a : "
-                                                                                "b; }\n"},
+    UNARY("neg", WHOLES, "return ($T)(0 - " WRAPPED "a);"),
+    UNARY("abs", FLOATS, "return fabs$S(a);"),
+    UNARY("abs", WHOLES, "return a < 0 ? ($T)(0 - " WRAPPED "a) : a;"),
+    UNARY("sqrt", FLOATS, "return sqrt$S(a);"),
+    UNARY("exp", FLOATS, "return exp$S(a);"),
+    UNARY("log", FLOATS, "return log$S(a);"),
+    UNARY("erf", FLOATS, "return erf$S(a);"),
+    UNARY("tanh", FLOATS, "return tanh$S(a);"),
+    UNARY("sigmoid", FLOATS, "return 1 / (1 + exp$S(-a));"),
+    UNARY("sin", FLOATS, "return sin$S(a);"),
+    UNARY("cos", FLOATS, "return cos$S(a);"),
+    UNARY("floor", FLOATS, "return floor$S(a);"),
+    UNARY("ceil", FLOATS, "return ceil$S(a);"),
+    UNARY("round", FLOATS, "return rint$S(a);"),
+    UNARY("sign", FLOATS | WHOLES, "return a > 0 ? ($T)1 : a < 0 ? ($T)-1 : a;"),
+    UNARY("relu", ALL, "return a < 0 ? ($T)0 : a;"),
+    UNARY("not", TRUTHS, "return a == 0;"),
+    BINARY("add", FLOATS, "return a + b;"),
+    BINARY("mul", FLOATS, "return a * b;"),
+    BINARY("add", WHOLES, "return ($T)(" WRAPPED "a + " WRAPPED "b);"),
+    BINARY("sub", WHOLES, "return ($T)(" WRAPPED "a - " WRAPPED "b);"),
+    BINARY("mul", WHOLES, "return ($T)(" WRAPPED "a * " WRAPPED "b);"),
+    BINARY("div", WHOLES,
+           "return b == 0 ? 0 : b == -1 ? ($T)(0 - " WRAPPED "a) : a / b;"),
+    BINARY("fmod", FLOATS, "return fmod$S(a, b);"),
+    BINARY("fmod", WHOLES, "return b == 0 || b == -1 ? 0 : a % b;"),
+    BINARY("pow", FLOATS, "return pow$S(a, b);"),
+    BINARY("pow", WHOLES,
+           "unsigned long long f = " WRAPPED "a, p = 1; "
+           "if (b < 0) return a == 1 ? 1 : a == -1 ? ((b & 1) ? -1 : 1) : 0; "
+           "for (; b; b >>= 1) { if (b & 1) p *= f; f *= f; } return ($T)p;"),
+    BINARY("max", FLOATS, "return a > b || a != a ? a : b;"),
+    BINARY("min", FLOATS, "return a < b || a != a ? a : b;"),
+    BINARY("max", WHOLES | TRUTHS, "return a > b ? a : b;"),
+    BINARY("min", WHOLES | TRUTHS, "return a < b ? a : b;"),
+    BINARY("and", TRUTHS, "return a & b;"),
+    BINARY("or", TRUTHS, "return a | b;"),
+    TRUTH("equal", "a == b"),
+    TRUTH("less", "a < b"),
+    TRUTH("less_equal", "a <= b"),
+    {"where", ALL,
+     "FT_FN $T ft_where_$N(unsigned char c, $T a, $T b) { return c ? a : b; }\n"},
     {"cast_f64", FLOATS, "FT_FN $T ft_cast_f64_$N(double a) { return ($T)a; }\n"},
     {"cast_f32", FLOATS, "FT_FN $T ft_cast_f32_$N(float a) { return ($T)a; }\n"},
     {"cast_i32", FLOATS | WHOLES, "FT_FN $T ft_cast_i32_$N(int a) { return ($T)a; }\n"},
@@ -151,14 +110,19 @@ static const piece pieces[] = {
 #undef UNARY
 #undef BINARY
 #undef TRUTH
+#undef WRAPPED
 
 enum { PIECES = sizeof pieces / sizeof *pieces };
 
 const char *ft_simt_c_type(ft_dtype dtype) {
   for (int i = 0; i < ELEMENTS; i++) {
-    if (elements[i].dtype == dtype) return elements[i].c;
+    if (elements[i].dtype == ft_kir_math_dtype(dtype)) return elements[i].c;
   }
   return NULL;
+}
+
+const char *ft_simt_stored_type(ft_dtype dtype) {
+  return ft_kir_math_dtype(dtype) == dtype ? ft_simt_c_type(dtype) : "unsigned short";
 }
 
 static bool fits(const piece *p, const element *e) {

@@ -218,12 +218,19 @@ static ft_kir_id term_of(skinny *s, ft_kir_id first) {
   return named(s, plus(s, first, own));
 }
 
-// All weights of a step are asked for before the first is used. What is left of the
-// terms is guarded: a vector is all there or not at all.
-static void add_terms(skinny *s) {
+// One round; where the terms end, a vector is all there or not at all.
+static void add_rest(skinny *s, uint32_t u, int64_t first) {
+  ft_kir_id at = term_of(s, number(s, first));
+  bool is_whole = first + s->round <= s->q.k;
+  ft_kir_stmt *branch = is_whole ? NULL : open_if_less(s, at, s->q.k);
+  add_products(s, u, load(s, s->weights, s->many_at, at), at);
+  if (branch) close(s, branch);
+}
+
+// All weights of a step are asked for before the first is used.
+static void add_steps(skinny *s, int64_t end) {
   uint32_t unroll = s->choice->unroll;
-  int64_t step = s->round * unroll, whole = s->q.k / step * step;
-  ft_kir_stmt *loop = open_loop(s, number(s, 0), number(s, whole), step);
+  ft_kir_stmt *loop = open_loop(s, number(s, 0), number(s, end), s->round * unroll);
   ft_kir_id term[MOST_UNROLL], weights[MOST_UNROLL];
   for (uint32_t u = 0; u < unroll; u++) {
     term[u] = term_of(s, plus(s, loop->value, number(s, u * s->round)));
@@ -231,12 +238,13 @@ static void add_terms(skinny *s) {
   }
   for (uint32_t u = 0; u < unroll; u++) add_products(s, u, weights[u], term[u]);
   close(s, loop);
-  for (uint32_t u = 0; whole + u * s->round < s->q.k; u++) {
-    ft_kir_id at = term_of(s, number(s, whole + u * s->round));
-    ft_kir_stmt *branch = open_if_less(s, at, s->q.k);
-    add_products(s, u, load(s, s->weights, s->many_at, at), at);
-    close(s, branch);
-  }
+}
+
+static void add_terms(skinny *s) {
+  int64_t step = s->round * s->choice->unroll, whole = s->q.k / step * step;
+  if (whole) add_steps(s, whole);
+  for (uint32_t u = 0; whole + u * s->round < s->q.k; u++)
+    add_rest(s, u, whole + u * s->round);
 }
 
 // ---- sums of a block

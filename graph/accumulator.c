@@ -60,11 +60,13 @@ static inline void step_sum(ft_accumulator *a, double v, double s) {
 
 static inline void step_max(ft_accumulator *a, double v, double s) {
   if (v > a->value || isnan(v)) a->value = v;
+  if (isinf(v) && s > 0) a->seen |= SEEN_OVERFLOW;
   a->scale = fmax(a->scale, error_of(v, s));
 }
 
 static inline void step_min(ft_accumulator *a, double v, double s) {
   if (v < a->value || isnan(v)) a->value = v;
+  if (isinf(v) && s > 0) a->seen |= SEEN_OVERFLOW;
   a->scale = fmax(a->scale, error_of(v, s));
 }
 
@@ -84,6 +86,11 @@ double ft_accumulator_drift(ft_dtype dtype, int64_t terms) {
   return dtype == FT_F64 ? fmax(1, n / FT_TOLERANCE_ULPS) : fmax(1, sqrt(n) / 4);
 }
 
+// The scale of an infinite extreme.
+static double mark_of(const ft_limits *limits, const ft_accumulator *a) {
+  return limits->is_held && (a->seen & SEEN_OVERFLOW) ? 1 : 0;
+}
+
 static void finish_sum(ft_dtype dtype, const ft_limits *limits, const ft_accumulator *a,
                        int64_t terms, double *value, double *scale) {
   double drift = ft_accumulator_drift(dtype, terms);
@@ -91,20 +98,24 @@ static void finish_sum(ft_dtype dtype, const ft_limits *limits, const ft_accumul
   // Terms of one sign overflow in every order or in none; mixed ones in some.
   bool mixed = isinf(a->value) || fabs(a->value) < a->magnitude;
   double most = a->magnitude + limits->radius * (a->scale + added);
-  bool doubt = isinf(a->scale) || (isnan(a->value) && (a->seen & SEEN_OVERFLOW)) ||
-               (!isnan(a->value) && mixed && !(most <= limits->top));
+  bool held = limits->is_held && (a->seen & SEEN_OVERFLOW);
+  bool doubt = isinf(a->scale) || held ||
+               (isnan(a->value) && (a->seen & SEEN_OVERFLOW)) ||
+               (!isnan(a->value) && mixed && !(most <= ft_dtype_sum_limits(dtype)->top));
   if (a->seen & SEEN_NAN) doubt = false;
   ft_semantics_settle(limits, a->value, a->scale, added, doubt, 0, value, scale);
 }
 
-static void finish_prod(const ft_limits *limits, const ft_accumulator *a, int64_t terms,
-                        double *value, double *scale) {
-  bool infinite = (a->seen & SEEN_INFINITY) || a->magnitude > limits->top;
-  bool vanishing = (a->seen & SEEN_ZERO) || a->least < limits->tiny;
-  bool overflows = a->magnitude > limits->top && (a->least < 1 || a->value == 0);
-  bool underflows = a->least < limits->tiny && a->magnitude > 1;
-  bool doubt =
-      (a->seen & SEEN_UNSURE) || (infinite && vanishing) || overflows || underflows;
+static void finish_prod(ft_dtype dtype, const ft_limits *limits, const ft_accumulator *a,
+                        int64_t terms, double *value, double *scale) {
+  const ft_limits *run = ft_dtype_sum_limits(dtype);
+  bool infinite = (a->seen & SEEN_INFINITY) || a->magnitude > run->top;
+  bool vanishing = (a->seen & SEEN_ZERO) || a->least < run->tiny;
+  bool overflows = a->magnitude > run->top && (a->least < 1 || a->value == 0);
+  bool underflows = a->least < run->tiny && a->magnitude > 1;
+  bool held = limits->is_held && (a->seen & SEEN_OVERFLOW);
+  bool doubt = (a->seen & SEEN_UNSURE) || held || (infinite && vanishing) || overflows ||
+               underflows;
   if (a->seen & SEEN_NAN) doubt = false;
   double added =
       terms > 1 ? (double)(terms - 1) * (fabs(a->value) + limits->radius * a->scale) : 0;
@@ -177,9 +188,10 @@ void ft_accumulator_finish(ft_op op, ft_dtype dtype, const ft_accumulator *a,
   if (op == FT_OP_REDUCE_SUM)
     finish_sum(dtype, limits, a, terms, value, scale);
   else if (op == FT_OP_REDUCE_PROD)
-    finish_prod(limits, a, terms, value, scale);
+    finish_prod(dtype, limits, a, terms, value, scale);
   else
-    ft_semantics_settle(limits, a->value, a->scale, 0, isinf(a->scale), 0, value, scale);
+    ft_semantics_settle(limits, a->value, a->scale, 0, isinf(a->scale),
+                        mark_of(limits, a), value, scale);
   // The sign of a zero depends on the order, and on where the kernel starts.
   if (*value == 0 && *scale == 0 && terms > 0) *scale = limits->speck;
 }

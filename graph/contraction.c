@@ -15,7 +15,7 @@ ft_contraction_rule ft_contraction_rule_of(ft_dtype dtype, int64_t terms) {
 double ft_contraction_plain(const ft_contraction_rule *rule, double value, double scale) {
   const ft_limits *limits = rule->limits;
   if (!isfinite(scale)) return (double)INFINITY;
-  if (scale > 0) return scale + (double)rule->terms * (limits->tiny / limits->unit);
+  if (scale > 0) return scale + (double)rule->terms * (limits->lost / limits->unit);
   return value == 0 && rule->terms > 0 ? limits->speck : scale;
 }
 
@@ -68,7 +68,8 @@ static void finish_large(const ft_contraction_rule *rule, const ft_contraction *
   double added = rule->drift * (c->magnitude + rule->r * s);
   double most = c->magnitude + rule->r * (s + added);
   bool mixed = c->has_plus && c->has_minus;
-  bool doubt = !isfinite(s) || (mixed && !(most <= rule->limits->top));
+  double top = ft_dtype_sum_limits(rule->dtype)->top;
+  bool doubt = !isfinite(s) || (mixed && !(most <= top));
   ft_semantics_settle(rule->limits, c->value, s, added, doubt, 0, value, scale);
 }
 

@@ -9,6 +9,7 @@
 // n terms max(1, sqrt(n) / 4) sum |terms| (doubles: n / 8). So a kernel's output y is
 // right when
 //   |y - value| <= FT_TOLERANCE_ULPS * unit * scale + the smallest normal number
+// (of f16 the smallest denormal: nothing flushes those)
 // (search_and_codegen 13); that radius is also how far operands are assumed off.
 // Where a comparison or a rounding to integer could flip within the radii, either
 // answer is right: the scale covers both where both are known (floor, sign, where),

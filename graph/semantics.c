@@ -7,18 +7,23 @@
 
 // ---- dtypes ---------------------------------------------------------------------
 
-#define LIMITS(unit, tiny, top, speck, least) \
-  { unit, FT_TOLERANCE_ULPS *(unit), tiny, top, speck, least }
+#define LIMITS(unit, tiny, lost, top, speck, least, is_held) \
+  { unit, FT_TOLERANCE_ULPS *(unit), tiny, lost, top, speck, least, is_held }
 
 static const ft_limits limits_of[FT_DTYPE_COUNT] = {
-    [FT_F32] = LIMITS(0x1p-24, 0x1p-126, (double)FLT_MAX, 1e-200, 1e-150),
-    [FT_F64] = LIMITS(0x1p-53, DBL_MIN, DBL_MAX, 0x1p-1060, 1e-305),
-    [FT_F16] = LIMITS(0x1p-11, 0x1p-14, 65504, 1e-200, 1e-150),
-    [FT_BF16] = LIMITS(0x1p-8, 0x1p-126, 0x1.fep127, 1e-200, 1e-150),
+    [FT_F32] =
+        LIMITS(0x1p-24, 0x1p-126, 0x1p-126, (double)FLT_MAX, 1e-200, 1e-150, false),
+    [FT_F64] = LIMITS(0x1p-53, DBL_MIN, DBL_MIN, DBL_MAX, 0x1p-1060, 1e-305, false),
+    [FT_F16] = LIMITS(0x1p-11, 0x1p-14, 0x1p-24, 65504, 1e-200, 1e-150, true),
+    [FT_BF16] = LIMITS(0x1p-8, 0x1p-126, 0x1p-126, 0x1.fep127, 1e-200, 1e-150, false),
 };
 
 const ft_limits *ft_dtype_limits(ft_dtype dtype) {
   return limits_of[dtype].unit > 0 ? &limits_of[dtype] : NULL;
+}
+
+const ft_limits *ft_dtype_sum_limits(ft_dtype dtype) {
+  return ft_dtype_limits(dtype == FT_F16 || dtype == FT_BF16 ? FT_F32 : dtype);
 }
 
 double ft_dtype_round(ft_dtype dtype, double value) {
@@ -31,7 +36,7 @@ double ft_dtype_round(ft_dtype dtype, double value) {
 
 double ft_dtype_tolerance(ft_dtype dtype, double scale) {
   const ft_limits *limits = ft_dtype_limits(dtype);
-  return limits->radius * scale + limits->tiny;
+  return limits->radius * scale + limits->lost;
 }
 
 // ---- settling -------------------------------------------------------------------
@@ -45,7 +50,7 @@ static inline void settle(const ft_limits *limits, double v, double s, double ad
   }
   if (added > 0) {
     s += added;
-    if (fabs(v) < limits->tiny) s += limits->tiny / limits->unit;  // may be flushed
+    if (fabs(v) < limits->tiny) s += limits->lost / limits->unit;
   }
   *scale = s;
   double reach = limits->radius * s;
@@ -202,9 +207,14 @@ static double pow_ulps(double a, double b) {
   OPERAND(b, 1)
 #define UNSURE_1 isinf(sa)
 #define UNSURE_2 (isinf(sa) || isinf(sb))
-#define MARK_1 (isinf(a) ? sa : 1)
+#define HELD_1 ft_is_held(limits, a, sa)
+#define HELD_2 (HELD_1 || ft_is_held(limits, b, sb))
+// Of an infinite result: what doubles have no room for, or a pole, a kernel has not
+// either.
+#define POLE (limits->is_held ? 0 : 1)
+#define MARK_1 (isinf(a) ? sa : POLE)
 #define MARK_2 \
-  (isfinite(a) && isfinite(b) ? 1 : (isinf(a) ? sa : 0) + (isinf(b) ? sb : 0))
+  (isfinite(a) && isfinite(b) ? POLE : (isinf(a) ? sa : 0) + (isinf(b) ? sb : 0))
 
 #define FT_FLOAT(id, arity, value_, scale_, doubt_, rounding)                  \
   static void float_##id(const ft_semantics_call *call) {                      \
@@ -224,6 +234,7 @@ static double pow_ulps(double a, double b) {
     for (size_t j = 0; j < call->count; j++) {                       \
       OPERANDS_2;                                                    \
       bool close = (ra > 0 || rb > 0) && fabs(a - b) <= ra + rb;     \
+      close |= HELD_2 && a == b;                                     \
       call->out.integer[j] = (truth);                                \
       call->out.scale[j] = UNSURE_2 || close ? (double)INFINITY : 0; \
     }                                                                \
@@ -377,17 +388,25 @@ static void integer_WHERE(const ft_semantics_call *call) {
 
 // ---- cast -----------------------------------------------------------------------
 
+// Of an overflow that kernels see too.
+static inline void be_certain(const ft_limits *to, double v, const ft_cells *out,
+                              size_t j) {
+  if (isfinite(v) && ft_is_held(to, out->value[j], out->scale[j]) && out->scale[j] == 1)
+    out->scale[j] = 0;
+}
+
 static void cast_float_to_float(const ft_semantics_call *call) {
   const ft_limits *from = &limits_of[call->from], *to = &limits_of[call->to];
   double units = from->unit / to->unit;
   for (size_t j = 0; j < call->count; j++) {
     double v = call->in[0].value[j], s = call->in[0].scale[j];
-    bool doubt = isinf(s);
+    bool doubt = isinf(s) || (call->from != call->to && ft_is_held(from, v, s));
     double mark = isinf(v) ? s : 1;
     bool exact = call->to == FT_F64 || (s == 0 && is_representable(call->to, v));
     s *= units;
     settle(to, v, s, exact ? 0 : fabs(v) + to->radius * s, doubt, mark,
            &call->out.value[j], &call->out.scale[j]);
+    be_certain(to, v, &call->out, j);
   }
 }
 
@@ -411,8 +430,9 @@ static void cast_float_to_integer(const ft_semantics_call *call) {
   for (size_t j = 0; j < call->count; j++) {
     OPERAND(a, 0);
     int64_t x = truncated(call->to, a);
-    bool flips = isinf(sa) || (ra > 0 && (truncated(call->to, a - ra) != x ||
-                                          truncated(call->to, a + ra) != x));
+    bool flips = isinf(sa) || HELD_1 ||
+                 (ra > 0 &&
+                  (truncated(call->to, a - ra) != x || truncated(call->to, a + ra) != x));
     call->out.integer[j] = x;
     call->out.scale[j] = flips ? (double)INFINITY : 0;
   }
@@ -438,6 +458,7 @@ static void cast_integer_to_float(const ft_semantics_call *call) {
     bool exact = call->to == FT_F64 ? fabs(v) <= 0x1p53 : is_representable(call->to, v);
     settle(to, v, s, exact ? 0 : fabs(v), unsure && !is_bool, 1, &call->out.value[j],
            &call->out.scale[j]);
+    be_certain(to, v, &call->out, j);
   }
 }
 

@@ -11,9 +11,22 @@
 // An infinite float that came from overflow has scale 1: a kernel that fuses a multiply
 // and an add may not have overflowed (see overflow_cancels). Any other infinity, and
 // every NaN, is certain: scale 0.
+//
+// Short floats. Kernels store F16 and BF16 and compute in single precision (kir.h), so an
+// F16 past 65504 is infinite where it is stored, and still a number to what the kernel
+// goes on to do with it. The reference says what is stored: infinite, with scale 1. What
+// only passes such a value on (copies, signs, maxima, roundings to integer) passes that
+// on, and what is the same for any number past the range (tanh, exp, a comparison with a
+// finite one) is as certain as ever; everything else that depends on it may be anything
+// (|held|). A CAST to F16 rounds in the kernel too: its overflow is certain. Sums and
+// products of a reduction or contraction run in single precision at least, so that only
+// their result can pass the range. BF16 has the range of single precision: no such rule.
+// Denormals of F16 are numbers like others in single precision, and are stored as such:
+// no kernel flushes them, and below the normal numbers an error is a step of them.
 #ifndef FT_GRAPH_SEMANTICS_H
 #define FT_GRAPH_SEMANTICS_H
 
+#include <math.h>
 #include <stddef.h>
 
 #include "graph/graph.h"
@@ -23,13 +36,21 @@ typedef struct ft_limits {
   double unit;    // relative error of one rounding: half an ulp, 2^-24 for f32
   double radius;  // FT_TOLERANCE_ULPS * unit: what a scale of 1 may be off
   double tiny;    // smallest normal
+  double lost;    // what a result below that may be off by: flushed, |tiny|
   double top;     // largest finite
   double speck;   // the scale of a zero of uncertain sign
   double least;   // scales up to this are specks
+  bool is_held;   // in kernels a value past the range may still be a number
 } ft_limits;
 
 // NULL for integers and bool.
 const ft_limits *ft_dtype_limits(ft_dtype dtype);
+// Of what kernels add up and multiply many of |dtype| in.
+const ft_limits *ft_dtype_sum_limits(ft_dtype dtype);
+// True when the infinity |value| may be a finite number in a kernel.
+static inline bool ft_is_held(const ft_limits *limits, double value, double scale) {
+  return limits->is_held && isinf(value) && scale > 0;
+}
 // |value| rounded to |dtype|, half to even, infinite past its range.
 double ft_dtype_round(ft_dtype dtype, double value);
 // How far a right output may be from a value with this scale.

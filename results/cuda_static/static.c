@@ -10,6 +10,7 @@
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
+#include "codegen/simt_skinny.h"
 
 #define ARCH "sm_90"
 
@@ -47,6 +48,7 @@ static uint32_t number(ft_graph *g, double n) {
 static const ft_shape matrix = {.rank = 2, .dim = {8192, 4096}};
 static const ft_shape row = {.rank = 1, .dim = {4096}};
 static const ft_shape square = {.rank = 2, .dim = {4096, 4096}};
+static const ft_shape few = {.rank = 2, .dim = {2, 4096}};
 
 static uint32_t copy(ft_graph *g) {
   return apply(g, FT_OP_RELU, input(g, matrix), 0, 0);
@@ -84,6 +86,17 @@ static uint32_t product(ft_graph *g) {
   return apply(g, FT_OP_RELU, apply(g, FT_OP_ADD, y, input(g, row), 0), 0, 0);
 }
 
+static uint32_t few_rows(ft_graph *g) {
+  return apply(g, FT_OP_MATMUL, input(g, few), input(g, square), 0);
+}
+// Weights as a layer has them, [outputs, terms].
+static uint32_t few_rows_turned(ft_graph *g) {
+  uint32_t weights, x = input(g, few), in = input(g, square);
+  ft_attr attr = {.perm = {1, 0}};
+  must(ft_graph_emit(g, FT_OP_TRANSPOSE, &in, 1, &attr, &weights, &error));
+  return apply(g, FT_OP_MATMUL, x, weights, 0);
+}
+
 static const struct {
   const char *name;
   uint32_t (*draw)(ft_graph *g);
@@ -91,6 +104,7 @@ static const struct {
 } groups[] = {{"copy", copy, 1},         {"add", add, 2},
               {"bias_gelu", bias_gelu, 1}, {"softmax", softmax, 1},
               {"layer_norm", layer_norm, 2}, {"column_sum", column_sum, 1},
+              {"few_rows", few_rows, 1},   {"few_rows_turned", few_rows_turned, 1},
               {"product", product, 2}};
 
 static ft_workload *draw(uint32_t kind) {
@@ -192,11 +206,16 @@ static void put_gemms(uint32_t kind, const ft_workload *w) {
       {{128, 64, 8, 8, 4, .stages = 1}, ""},   {{128, 128, 8, 8, 8, .stages = 1}, ""},
       {{128, 128, 16, 8, 8, .stages = 1}, ""}, {{32, 32, 32, 2, 2, .stages = 1}, ""},
       {{64, 64, 16, 4, 4, .stages = 2}, " stages=2"},
+      {{64, 64, 16, 4, 4, .stages = 3, .copies = true}, " stages=3 copies=1"},
+      {{64, 64, 16, 4, 4, .stages = 3, .copies = true, .splits = 4},
+       " stages=3 copies=1 splits=4"},
       {{128, 64, 16, 8, 4, .stages = 2}, " stages=2"},
       {{128, 128, 8, 8, 8, .stages = 2}, " stages=2"},
       {{128, 64, 16, 8, 4, .stages = 2, .shares_sums = true}, " stages=2 shares_sums=1"},
       {{128, 128, 8, 8, 8, .stages = 1, .shares_sums = true}, " shares_sums=1"},
-      {{128, 128, 8, 8, 8, .stages = 2, .shares_sums = true}, " stages=2 shares_sums=1"}};
+      {{128, 128, 8, 8, 8, .stages = 2, .shares_sums = true}, " stages=2 shares_sums=1"},
+      {{128, 128, 8, 8, 8, .stages = 4, .copies = true, .shares_sums = true},
+       " stages=4 copies=1 shares_sums=1"}};
   for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
     const ft_simt_gemm_choice *c = &sets[i].c;
     ft_kir *kir;
@@ -208,6 +227,20 @@ static void put_gemms(uint32_t kind, const ft_workload *w) {
                         c->block_k, c->thread_m, c->thread_n, sets[i].how),
         kir, (int64_t)4 * (c->block_m + c->block_n) * c->block_k / threads);
   }
+}
+
+static void put_skinny(uint32_t kind, const ft_workload *w) {
+  for (uint32_t terms = 16; terms <= 64; terms *= 2)
+    for (uint32_t unroll = 1; unroll <= 4; unroll *= 2) {
+      ft_simt_skinny_choice c = {
+          .threads = 256, .term_threads = terms, .unroll = unroll, .streams = true};
+      ft_kir *kir;
+      if (ft_simt_skinny_refusal(w, &c, arena)) continue;
+      must(ft_simt_skinny_build(w, &c, arena, &kir, &error));
+      put(groups[kind].name, "skinny",
+          ft_arena_printf(arena, "term_threads=%u unroll=%u", terms, unroll), kir,
+          (int64_t)16 * unroll);
+    }
 }
 
 static void put_loops(uint32_t kind, const ft_workload *w) {
@@ -234,6 +267,7 @@ int main(int argc, char **argv) {
   for (uint32_t k = 0; k < sizeof groups / sizeof *groups; k++) {
     const ft_workload *w = draw(k);
     put_nests(k, w);
+    put_skinny(k, w);
     put_gemms(k, w);
     if (k + 1 == sizeof groups / sizeof *groups) put_loops(k, w);
   }

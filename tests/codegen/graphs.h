@@ -100,14 +100,14 @@ static inline ft_workload finish(sketch *s) {
 
 // y = (x - mean(x)) / sqrt(mean((x - mean)^2) + eps) * gain, over the last axis.
 static inline uint32_t layer_norm(sketch *s, uint32_t x, uint32_t gain, uint32_t axis) {
-  uint32_t n = scalar(s, FT_F32, 1.0 / 64);
+  ft_dtype dtype = s->graph->value[x].dtype;
+  uint32_t n = scalar(s, dtype, 1.0 / 64);
   uint32_t mean = two(s, FT_OP_MUL, reduce(s, FT_OP_REDUCE_SUM, x, 1u << axis), n);
   uint32_t d = two(s, FT_OP_SUB, x, mean);
-  uint32_t square = two(s, FT_OP_POW, d, scalar(s, FT_F32, 2));
+  uint32_t square = two(s, FT_OP_POW, d, scalar(s, dtype, 2));
   uint32_t variance =
       two(s, FT_OP_MUL, reduce(s, FT_OP_REDUCE_SUM, square, 1u << axis), n);
-  uint32_t root =
-      one(s, FT_OP_SQRT, two(s, FT_OP_ADD, variance, scalar(s, FT_F32, 1e-5)));
+  uint32_t root = one(s, FT_OP_SQRT, two(s, FT_OP_ADD, variance, scalar(s, dtype, 1e-5)));
   return two(s, FT_OP_MUL, two(s, FT_OP_DIV, d, root), gain);
 }
 

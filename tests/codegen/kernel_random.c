@@ -3,8 +3,10 @@
 //   FT_RANDOM_CASE     this case only, and a smaller group that fails as it does
 //   FT_RANDOM_SEED     other cases; FT_RANDOM_CASES  how many in each test
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/support/random/random_group.h"
 #include "tests/support/random/soak.h"
 
 static uint64_t setting(const char *name, uint64_t fallback) {
@@ -33,6 +35,22 @@ static void run_quarter(uint64_t quarter) {
   // What is uncertain tests nothing; one huge output says little of that.
   if (options.count >= 256) cr_assert_lt(counts.uncertain, counts.elements / 8 + 1);
   cr_assert_leq(counts.parts, options.count / 2 + 1);
+}
+
+// f16 and bf16 in memory.
+Test(codegen_random, kernels_of_short_floats_agree, .timeout = 500) {
+  uint64_t count = setting("FT_RANDOM_CASES", 512) / 2;
+  if (getenv("FT_RANDOM_CASE")) cr_skip_test("FT_RANDOM_CASE is one case");
+  soak_options options = {.first = RANDOM_SHORT + setting("FT_RANDOM_SEED", 0),
+                          .count = count,
+                          .jobs = 1,
+                          .is_quiet = true};
+  soak_counts counts = soak_run(&options);
+  cr_assert_eq(counts.failures, 0, "%llu of %llu kernels failed: see above",
+               (unsigned long long)counts.failures, (unsigned long long)counts.kernels);
+  cr_assert_geq(counts.kernels, options.count);
+  fprintf(stderr, "%llu of %llu elements uncertain\n",
+          (unsigned long long)counts.uncertain, (unsigned long long)counts.elements);
 }
 
 Test(codegen_random, kernels_of_the_first_quarter_agree, .timeout = 500) {

@@ -12,7 +12,7 @@ static uint32_t choice_of(uint32_t i) {
 Test(simt, every_schedule_of_every_drawing_is_right_in_sim) {
   bench b;
   simmed c[MOST_CASES] = {{0}};
-  uint32_t count = 0, per_choice[CHOICES + HANDS] = {0};
+  uint32_t count = 0, per_choice[CHOICES + HANDS] = {0}, per_drawing[DRAWINGS] = {0};
   open_bench(&b);
   ft_arena *arena = b.sketch[0].arena;
   for (uint32_t d = 0; d < DRAWINGS; d++)
@@ -25,10 +25,13 @@ Test(simt, every_schedule_of_every_drawing_is_right_in_sim) {
       simmed_expect(&c[count], d + 1, b.sketch[d].arena);
       simmed_print(&c[count], kir, count, arena);
       per_choice[i]++;
+      per_drawing[d]++;
       count++;
     }
   for (uint32_t i = 0; i < CHOICES + HANDS; i++)
     cr_assert_gt(per_choice[i], 0, "choice %u", i);
+  for (uint32_t d = 0; d < DRAWINGS; d++)
+    cr_assert_gt(per_drawing[d], 0, "%s", drawings[d].name);
   const char *folder = cache_make(arena);
   void *library = simmed_build(c, count, folder, arena);
   for (uint32_t i = 0; i < count; i++) simmed_check(&c[i], library, arena);
@@ -59,8 +62,9 @@ Test(simt, every_schedule_compiles_for_three_architectures) {
                    FT_OK, "%s", error.text);
       cr_assert_eq(cubin.outcome, FT_OUTCOME_OK, "%s: %s\n%s", label, cubin.log, text);
       cr_assert_gt(cubin.facts.registers, 0);
-      cr_assert_eq(cubin.facts.shared_bytes >= (int64_t)launch.shared_bytes, true, "%s",
-                   label);
+      // ptxas does not round the last one up.
+      int64_t fixed = launch.is_shared_dynamic ? 0 : (int64_t)launch.shared_bytes;
+      cr_assert_gt(cubin.facts.shared_bytes + 16, fixed, "%s", label);
     }
   close_bench(&b);
   ft_nvrtc_close(nvrtc);

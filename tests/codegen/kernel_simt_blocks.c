@@ -61,8 +61,11 @@ static bool check_costs(ft_nvrtc *nvrtc, const bench *b, uint32_t d, uint32_t c,
   cr_assert_leq(joined.registers, most.registers + MOST_MORE_REGISTERS,
                 "%s, blocks %u, %s: %lld registers, parts at most %lld", drawings[d].name,
                 c, arch, (long long)joined.registers, (long long)most.registers);
-  cr_assert_leq(joined.stack_bytes, most.stack_bytes, "%s, blocks %u", drawings[d].name,
-                c);
+  cr_assert_leq(
+      joined.stack_bytes, most.stack_bytes,
+      "%s, blocks %u, %s: %lld bytes of stack, parts at most %lld; %lld registers",
+      drawings[d].name, c, arch, (long long)joined.stack_bytes,
+      (long long)most.stack_bytes, (long long)joined.registers);
   cr_assert_eq(joined.launch.threads, most.launch.threads);
   cr_assert_geq(joined.launch.grid, most.launch.grid);
   cr_assert_leq(joined.launch.grid, most.launch.grid + most.launch.grid / 16);

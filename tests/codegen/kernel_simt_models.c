@@ -9,6 +9,8 @@
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
+#include "codegen/simt_skinny.h"
+#include "codegen/simt_turn.h"
 #include "codegen/simt_window.h"
 #include "graph/import.h"
 #include "simming.h"
@@ -44,6 +46,17 @@ typedef struct tally {
 
 static ft_kir *nest_of(const ft_workload *w, ft_arena *arena) {
   static const ft_simt_choice choices[] = {
+      {.threads = 128,
+       .vector = 4,
+       .unroll = 1,
+       .row_threads = 128,
+       .buffer = FT_SIMT_REGISTERS},
+      {.threads = 128,
+       .vector = 1,
+       .unroll = 2,
+       .row_threads = 64,
+       .buffer = FT_SIMT_REGISTERS},
+      {.threads = 256, .vector = 4, .unroll = 2, .column_threads = 8, .loads_once = true},
       {.threads = 128, .vector = 4, .unroll = 1, .row_threads = 32},
       {.threads = 128, .vector = 1, .unroll = 1, .row_threads = 128},
       {.threads = 256, .vector = 4, .unroll = 2},
@@ -61,12 +74,29 @@ static ft_kir *nest_of(const ft_workload *w, ft_arena *arena) {
   return kir;
 }
 
+// The first that it takes: registers hold what cannot be copied.
 static ft_kir *gemm_of(const ft_workload *w, ft_arena *arena) {
-  ft_simt_gemm_choice c = {64, 64, 16, 4, 4, .stages = 2};
+  static const ft_simt_gemm_choice choices[] = {
+      {64, 64, 16, 4, 4, .stages = 3, .copies = true}, {64, 64, 16, 4, 4, .stages = 2}};
   ft_error error;
   ft_kir *kir = NULL;
-  if (ft_simt_gemm_refusal(w, &c, arena)) return NULL;
-  cr_assert_eq(ft_simt_gemm_build(w, &c, arena, &kir, &error), FT_OK, "%s", error.text);
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
+    if (!ft_simt_gemm_refusal(w, &choices[i], arena))
+      cr_assert_eq(ft_simt_gemm_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
+                   error.text);
+  return kir;
+}
+
+static ft_kir *skinny_of(const ft_workload *w, ft_arena *arena) {
+  static const ft_simt_skinny_choice choices[] = {
+      {.threads = 256, .term_threads = 32, .unroll = 2, .streams = true},
+      {.threads = 128, .term_threads = 32, .unroll = 1}};
+  ft_error error;
+  ft_kir *kir = NULL;
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
+    if (!ft_simt_skinny_refusal(w, &choices[i], arena))
+      cr_assert_eq(ft_simt_skinny_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
+                   error.text);
   return kir;
 }
 
@@ -120,11 +150,32 @@ static ft_kir *blocks_of(const ft_workload *w, ft_arena *arena) {
   return kir;
 }
 
+static ft_kir *turn_of(const ft_workload *w, ft_arena *arena) {
+  static const ft_simt_turn_choice choices[] = {{256, 32, 32, 4, 4, true, false},
+                                                {256, 32, 32, 1, 4, false, false},
+                                                {256, 32, 32, 4, 1, false, false},
+                                                {256, 32, 32, 2, 2, true, false},
+                                                {256, 32, 32, 1, 1, false, false}};
+  ft_group_ir *ir;
+  const char *reason;
+  ft_error error;
+  ft_kir *kir = NULL;
+  cr_assert_eq(ft_group_ir_make(w, arena, &ir, &reason, &error), FT_OK, "%s", error.text);
+  if (!ir || ir->refusal) return NULL;
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
+    if (!ft_simt_turn_refusal(ir, &choices[i], arena))
+      cr_assert_eq(ft_simt_turn_build(ir, &choices[i], arena, &kir, &error), FT_OK, "%s",
+                   error.text);
+  return kir;
+}
+
 // The skeleton made for it, else the one that takes everything; NULL: none does.
 static ft_kir *kernel_of(tally *t, const ft_workload *w, ft_arena *arena) {
   ft_kir *kir = blocks_of(w, arena);
   t->joined += kir != NULL;
+  if (!kir) kir = turn_of(w, arena);
   if (!kir) kir = nest_of(w, arena);
+  if (!kir) kir = skinny_of(w, arena);
   if (!kir) kir = gemm_of(w, arena);
   if (!kir && (kir = window_of(w, arena))) t->windows++;
   if (!kir && (kir = conv_of(w, arena))) t->convs++;

@@ -6,6 +6,7 @@
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
 #include "codegen/simt_skinny.h"
+#include "codegen/simt_turn.h"
 #include "codegen/simt_window.h"
 #include "simming.h"
 #include "tests/support/random/random_group.h"
@@ -24,6 +25,22 @@ static uint32_t power(ft_rng *rng, uint32_t low, uint32_t high) {
   return low << ft_rng_below(rng, steps + 1);
 }
 
+// Items, rows or columns.
+static void draw_shape(ft_rng *rng, ft_simt_choice *c) {
+  uint64_t shape = ft_rng_below(rng, 4);
+  if (shape == 0) {
+    if (ft_rng_below(rng, 3) == 0)
+      c->blocks = FEWEST_BLOCKS + (uint32_t)ft_rng_below(rng, 4);
+    return;
+  }
+  if (shape == 1)
+    c->column_threads = power(rng, 1, c->threads);
+  else
+    c->row_threads = power(rng, 1, c->threads);
+  c->buffer = (ft_simt_buffer)ft_rng_below(rng, 3);
+  if (ft_rng_below(rng, 3) == 0) c->splits = 1 + (uint32_t)ft_rng_below(rng, 6);
+}
+
 static bool draw_nest(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
   ft_group_ir *ir;
   const char *reason;
@@ -32,20 +49,19 @@ static bool draw_nest(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn 
   if (!ir || ir->refusal) return false;
   ft_simt_choice c = {.threads = power(rng, 32, 512),
                       .vector = power(rng, 1, 8),
-                      .unroll = 1,
-                      .streams = ft_rng_below(rng, 2)};
-  if (ft_rng_below(rng, 2))
-    c.row_threads = power(rng, 1, c.threads);
-  else
-    c.unroll = 1 + (uint32_t)ft_rng_below(rng, 8);
-  if (!c.row_threads && ft_rng_below(rng, 3) == 0)
-    c.blocks = FEWEST_BLOCKS + (uint32_t)ft_rng_below(rng, 4);
+                      .unroll = 1 + (uint32_t)ft_rng_below(rng, 8),
+                      .streams = ft_rng_below(rng, 2),
+                      .loads_once = ft_rng_below(rng, 2)};
+  draw_shape(rng, &c);
   if (ft_simt_nest_refusal(ir, &c, arena)) return false;
   cr_assert_eq(ft_simt_nest_build(ir, &c, arena, &out->kir, &error), FT_OK, "%s",
                error.text);
   out->skeleton = ft_arena_printf(
-      arena, "nest threads=%u vector=%u unroll=%u row_threads=%u blocks=%u", c.threads,
-      c.vector, c.unroll, c.row_threads, c.blocks);
+      arena,
+      "nest threads=%u vector=%u unroll=%u row_threads=%u column_threads=%u blocks=%u "
+      "splits=%u buffer=%u",
+      c.threads, c.vector, c.unroll, c.row_threads, c.column_threads, c.blocks, c.splits,
+      (unsigned)c.buffer);
   return true;
 }
 
@@ -125,10 +141,37 @@ static bool draw_loop(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn 
   return true;
 }
 
+// Rarely taken by a random group, so it gets several chances.
+static bool draw_turn(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
+  ft_group_ir *ir;
+  const char *reason, *wrong = "none";
+  ft_error error;
+  ft_simt_turn_choice c;
+  cr_assert_eq(ft_group_ir_make(w, arena, &ir, &reason, &error), FT_OK, "%s", error.text);
+  if (!ir || ir->refusal) return false;
+  for (int i = 0; i < TRIES && wrong; i++) {
+    c = (ft_simt_turn_choice){.threads = power(rng, 32, 512),
+                              .tile_near = power(rng, 8, 128),
+                              .tile_far = power(rng, 8, 128),
+                              .vector_near = power(rng, 1, 8),
+                              .vector_far = power(rng, 1, 8),
+                              .swizzles = ft_rng_below(rng, 2),
+                              .streams = ft_rng_below(rng, 2)};
+    wrong = ft_simt_turn_refusal(ir, &c, arena);
+  }
+  if (wrong) return false;
+  cr_assert_eq(ft_simt_turn_build(ir, &c, arena, &out->kir, &error), FT_OK, "%s",
+               error.text);
+  out->skeleton = ft_arena_printf(
+      arena, "turn threads=%u tile=%ux%u vector=%ux%u swizzles=%d", c.threads,
+      c.tile_near, c.tile_far, c.vector_near, c.vector_far, c.swizzles);
+  return true;
+}
+
 typedef bool draw_function(const ft_workload *w, ft_rng *rng, ft_arena *arena,
                            drawn *out);
-static draw_function *const drawers[] = {draw_nest, draw_gemm, draw_skinny, draw_loop,
-                                         draw_conv, draw_window};
+static draw_function *const drawers[] = {draw_nest, draw_gemm,   draw_skinny, draw_loop,
+                                         draw_conv, draw_window, draw_turn};
 enum { DRAWERS = sizeof drawers / sizeof *drawers };
 
 // Some skeleton and knobs that take the group; false: none of those tried.
@@ -162,19 +205,20 @@ static void run_batch(bench *b, uint64_t first, counts *n) {
     trial *t = FT_NEW(b->arena, trial);
     drawn d;
     uint32_t drawer;
-    const char *wrong = trial_make(b, seed, t);
+    // Every fourth one of short floats.
+    const char *wrong = trial_make(b, seed % 4 == 3 ? RANDOM_SHORT + seed : seed, t);
     cr_assert_null(wrong, "case %llu: %s", (unsigned long long)seed, wrong);
     if (!draw(&t->workload, seed, b->arena, &d, &drawer)) {
       n->untaken++;
       continue;
     }
     n->by_drawer[drawer]++;
-    c[count] = (simmed){
-        .workload = &t->workload,
-        .input = t->input,
-        .reference = t->reference,
-        .label = ft_arena_printf(b->arena, "case %llu, %s:\n%s", (unsigned long long)seed,
-                                 d.skeleton, group_text(&t->workload.group, b->arena))};
+    c[count] = (simmed){.workload = &t->workload,
+                        .input = t->input,
+                        .reference = t->reference,
+                        .label = ft_arena_printf(
+                            b->arena, "case %llu, %s:\n%s", (unsigned long long)t->seed,
+                            d.skeleton, group_text(&t->workload.group, b->arena))};
     simmed_print(&c[count], d.kir, count, b->arena);
     print_cuda(&c[count], d.kir);
     count++;
@@ -210,9 +254,9 @@ static void run_quarter(uint32_t quarter) {
   }
   fprintf(stderr,
           "%u kernels (%u nests, %u products, %u skinny, %u loops, %u convolutions, %u "
-          "windows), %u groups untaken\n",
+          "windows, %u turns), %u groups untaken\n",
           n.kernels, n.by_drawer[0], n.by_drawer[1], n.by_drawer[2], n.by_drawer[3],
-          n.by_drawer[4], n.by_drawer[5], n.untaken);
+          n.by_drawer[4], n.by_drawer[5], n.by_drawer[6], n.untaken);
   cr_assert_gt(n.kernels, 4 * n.untaken);
 }
 

@@ -206,7 +206,9 @@ static inline void add_staged(staging *g, ft_kir_id number) {
   ft_kir_block *outer = h->here;
   ft_kir_id none = hand_number(h, 0);
   ft_kir_stmt *parts = hand_loop(h, FT_KIR_UNROLL, g->lanes);
-  ft_kir_id at = hand_plus(h, hand_times(h, parts->value, LANES), h->thread);
+  ft_kir_id mirror =
+      ft_kir_index(h->kir, FT_KIR_ISUB, hand_number(h, LANES - 1), h->thread);
+  ft_kir_id at = hand_plus(h, hand_times(h, parts->value, LANES), mirror);
   ft_kir_id x = hand_load(h, g->slab, 1, hand_plus(h, staged_place(g, number), at));
   x = ft_kir_primitive(h->kir, h->here, FT_OP_ABS, FT_F32, &x, 1);
   hand_store(h, g->total, hand_sum(h, hand_load(h, g->total, 1, none), x), none);
@@ -258,13 +260,48 @@ static inline ft_kir *build_staged_by_1(ft_arena *arena) {
   return build_staged_sum(1, arena);
 }
 
+// ---- absolute values: the first blocks and the others each turn their row around by
+// shared memory of their own
+
+enum { TURNED_ROWS = 5, TURNED = 64 };
+
+static inline void draw_turned_rows(sketch *s) {
+  output(s, one(s, FT_OP_ABS, input(s, FT_F32, SHAPE(TURNED_ROWS, TURNED))));
+}
+
+static inline void turn_row(hand *h, uint32_t in, uint32_t out, int64_t count) {
+  uint32_t slab = ft_kir_shared(h->kir, h->here, FT_F32, count);
+  ft_kir_id row = hand_times(h, h->block, TURNED);
+  hand_store(h, slab, hand_load(h, in, 1, hand_plus(h, row, h->thread)), h->thread);
+  ft_kir_barrier(h->kir, h->here);
+  ft_kir_id back =
+      ft_kir_index(h->kir, FT_KIR_ISUB, hand_number(h, TURNED - 1), h->thread);
+  ft_kir_id x = hand_load(h, slab, 1, back);
+  hand_store(h, out, ft_kir_primitive(h->kir, h->here, FT_OP_ABS, FT_F32, &x, 1),
+             hand_plus(h, row, back));
+}
+
+static inline ft_kir *build_turned_rows(ft_arena *arena) {
+  hand h = hand_start(TURNED_ROWS, TURNED, arena);
+  uint32_t in = ft_kir_global(h.kir, FT_F32, TURNED_ROWS * TURNED, 0, false);
+  uint32_t out = ft_kir_global(h.kir, FT_F32, TURNED_ROWS * TURNED, 1, true);
+  ft_kir_id first = ft_kir_index(h.kir, FT_KIR_ILESS, h.block, hand_number(&h, 2));
+  ft_kir_stmt *branch = ft_kir_if(h.kir, first);
+  ft_kir_append(h.here, branch);
+  h.here = &branch->body;
+  turn_row(&h, in, out, TURNED);
+  h.here = &branch->otherwise;
+  turn_row(&h, in, out, 2 * TURNED);
+  return hand_end(&h);
+}
+
 static const struct {
   const char *drawing;
   ft_kir *(*build)(ft_arena *arena);
 } hands[] = {
     {"split sum", build_split_sum},    {"held rows", build_held_rows},
     {"staged sum", build_staged_by_4}, {"staged sum", build_staged_by_2},
-    {"staged sum", build_staged_by_1},
+    {"staged sum", build_staged_by_1}, {"turned rows", build_turned_rows},
 };
 enum { HANDS = sizeof hands / sizeof *hands };
 

@@ -7,13 +7,17 @@
 #include "graphs.h"
 
 static const ft_simt_gemm_choice gemm_choices[] = {
-    {16, 16, 8, 2, 2, .stages = 1},
+    // Whose parts all matter (kernel_simt_mutants.c): each thread has all its pieces.
+    {16, 16, 8, 4, 2, .stages = 1},
+    {16, 16, 8, 4, 2, .stages = 2},
+    {16, 16, 8, 4, 2, .stages = 3, .copies = true},
+    {16, 16, 8, 4, 2, .stages = 1, .splits = 3},
     {64, 64, 16, 4, 4, .stages = 1},
     {8, 32, 32, 1, 4, .stages = 1},
     {128, 64, 8, 8, 8, .stages = 1},
     {16, 16, 8, 2, 2, .stages = 2},
-    {32, 64, 8, 2, 8, .stages = 2},
-    {16, 32, 4, 2, 4, .stages = 2, .splits = 3},
+    {32, 64, 8, 2, 8, .stages = 2, .copies = true},
+    {16, 32, 4, 2, 4, .stages = 4, .copies = true, .splits = 3},
     {32, 32, 8, 4, 2, .stages = 1, .splits = 2, .shares_sums = true},
 };
 
@@ -40,7 +44,7 @@ static void draw_even_product(sketch *s) {
 }
 // Sums of sums, a residual and a bias, two outputs.
 static void draw_long_product(sketch *s) {
-  uint32_t a = input(s, FT_F32, SHAPE(9, 500)), b = input(s, FT_F32, SHAPE(500, 36));
+  uint32_t a = input(s, FT_F32, SHAPE(9, 132)), b = input(s, FT_F32, SHAPE(132, 36));
   uint32_t y = two(s, FT_OP_ADD, two(s, FT_OP_MATMUL, a, b), input(s, FT_F32, SHAPE(36)));
   output(s, one(s, FT_OP_TANH, y));
   output(s, two(s, FT_OP_ADD, y, input(s, FT_F32, SHAPE(9, 36))));

@@ -6,7 +6,7 @@
 #include "graphs.h"
 
 static const ft_simt_turn_choice turn_choices[] = {
-    {.threads = 128, .tile_near = 32, .tile_far = 32, .vector_near = 1, .vector_far = 1},
+    {.threads = 64, .tile_near = 32, .tile_far = 32, .vector_near = 1, .vector_far = 1},
     {.threads = 256,
      .tile_near = 32,
      .tile_far = 64,

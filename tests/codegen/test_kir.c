@@ -332,3 +332,172 @@ Test(codegen_kir, a_square_has_four_lanes_or_more_and_goes_where_it_may) {
   cr_assert(strstr(turned(12, false), "a square of 12 lanes"));
   cr_assert(strstr(turned(8, true), "read-only"));
 }
+
+// ---- register arrays
+// -------------------------------------------------------------------------------
+
+// Stores to registers 0 to 3 of 4, by |index| of the unrolled variable.
+static const char *indexed(ft_kir_id (*index)(kernel *k, ft_kir_id i)) {
+  static char copy[256];
+  kernel k = start();
+  uint32_t r = ft_kir_registers(k.kir, &k.loop->body, (ft_kir_type){FT_F32, 1}, 4);
+  ft_kir_stmt *unrolled =
+      ft_kir_for(k.kir, FT_KIR_UNROLL, num(&k, 0), num(&k, 4), num(&k, 1));
+  ft_kir_id one = ft_kir_element(k.kir, &unrolled->body, (ft_kir_type){FT_F32, 1}, 1);
+  ft_kir_store(k.kir, &unrolled->body, r, one, index(&k, unrolled->value), 1,
+               FT_KIR_CACHED);
+  ft_kir_append(&k.loop->body, unrolled);
+  const char *wrong = end(&k);
+  snprintf(copy, sizeof copy, "%s", wrong ? wrong : "");
+  stop(&k);
+  return copy;
+}
+
+static ft_kir_id by_unrolled(kernel *k, ft_kir_id i) {
+  return ft_kir_index(k->kir, FT_KIR_ISUB, num(k, 3), i);
+}
+static ft_kir_id by_serial(kernel *k, ft_kir_id i) {
+  return ft_kir_index(k->kir, FT_KIR_IADD, k->loop->value, i);
+}
+static ft_kir_id by_memory(kernel *k, ft_kir_id i) {
+  (void)i;
+  uint32_t at = ft_kir_global(k->kir, FT_I32, 2, 2, false);
+  return ft_kir_to_index(k->kir,
+                         ft_kir_load(k->kir, &k->loop->body, at, 1, num(k, 0), 1));
+}
+static ft_kir_id past_the_end(kernel *k, ft_kir_id i) {
+  (void)i;
+  return num(k, 4);
+}
+
+Test(codegen_kir, registers_are_indexed_by_what_unrolling_knows) {
+  cr_assert_str_eq(indexed(by_unrolled), "");
+  cr_assert(strstr(indexed(by_serial), "an index that is not known"));
+  cr_assert(strstr(indexed(by_memory), "an index that is not known"));
+  cr_assert(strstr(indexed(past_the_end), "4 of 4"));
+}
+
+// ---- asynchronous copies
+// -------------------------------------------------------------------------------
+
+typedef struct copying {
+  ft_dtype from, to;
+  bool is_written, is_private;  // the source; the destination is no shared memory
+  uint16_t lanes;
+} copying;
+
+static const char *copied(copying c) {
+  static char copy[256];
+  kernel k = start();
+  ft_kir_stmt *t = ft_kir_for(k.kir, FT_KIR_THREAD, num(&k, 0), num(&k, 32), num(&k, 1));
+  uint32_t from = ft_kir_global(k.kir, c.from, 512, 2, c.is_written);
+  uint32_t to = c.is_private ? ft_kir_scratch(k.kir, c.to, 512)
+                             : ft_kir_shared(k.kir, &t->body, c.to, 512);
+  ft_kir_id at = ft_kir_index(k.kir, FT_KIR_IMUL, t->value, num(&k, c.lanes));
+  ft_kir_copy(k.kir, &t->body, from, at, to, at, c.lanes, 0);
+  ft_kir_commit(k.kir, &t->body);
+  ft_kir_wait(k.kir, &t->body, 0);
+  ft_kir_append(&k.grid->body, t);
+  ft_kir_append(&k.kir->body, k.grid);
+  const char *wrong = ft_kir_verify(k.kir);
+  snprintf(copy, sizeof copy, "%s", wrong ? wrong : "");
+  stop(&k);
+  return copy;
+}
+
+Test(codegen_kir, copies_go_from_what_is_only_read_to_shared_memory) {
+  copying fine = {.from = FT_F32, .to = FT_F32, .lanes = 4}, c = fine;
+  cr_assert_str_eq(copied(fine), "");
+  c.is_written = true;
+  cr_assert(strstr(copied(c), "not from read-only global"));
+  c = fine;
+  c.is_private = true;
+  cr_assert(strstr(copied(c), "to shared memory"));
+  c = fine;
+  c.to = FT_I32;
+  cr_assert(strstr(copied(c), "a copy of f32 as i32"));
+}
+
+Test(codegen_kir, copies_move_4_8_or_16_bytes) {
+  static const struct {
+    ft_dtype dtype;
+    uint16_t lanes;
+    const char *wrong;
+  } cases[] = {{FT_F32, 1, ""},  {FT_F32, 2, ""}, {FT_F32, 8, "a copy of 32 bytes"},
+               {FT_F64, 1, ""},  {FT_F16, 2, ""}, {FT_F16, 1, "a copy of 2 bytes"},
+               {FT_BOOL, 16, ""}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    cr_assert_str_eq(
+        copied((copying){
+            .from = cases[i].dtype, .to = cases[i].dtype, .lanes = cases[i].lanes}),
+        cases[i].wrong, "case %zu", i);
+}
+
+Test(codegen_kir, copies_are_made_and_awaited_by_threads) {
+  kernel k = start();
+  ft_kir_commit(k.kir, &k.loop->body);
+  cr_assert(strstr(end(&k), "outside the thread loop"));
+  stop(&k);
+  k = start();
+  ft_kir_wait(k.kir, &k.loop->body, 0);
+  cr_assert(strstr(end(&k), "outside the thread loop"));
+  stop(&k);
+}
+
+static void wait_for_less_than_none(kernel *k, ft_kir_stmt *t) {
+  ft_kir_wait(k->kir, &t->body, -1);
+}
+
+Test(codegen_kir, a_wait_leaves_no_negative_number_under_way) {
+  kernel k = start();
+  cr_assert(strstr(with_threads(&k, 32, wait_for_less_than_none), "a wait for -1"));
+  stop(&k);
+}
+
+// ---- short floats
+// -------------------------------------------------------------------------------
+
+Test(codegen_kir, short_floats_are_for_memory_and_f32_is_computed_with) {
+  kernel k = start();
+  uint32_t in = ft_kir_global(k.kir, FT_F16, 32, 2, false);
+  uint32_t out = ft_kir_global(k.kir, FT_BF16, 32, 3, true);
+  ft_kir_block *here = &k.loop->body;
+  ft_kir_id x = ft_kir_load(k.kir, here, in, 16, k.loop->value, 1);
+  ft_kir_id half = ft_kir_element(k.kir, here, (ft_kir_type){FT_F16, 16}, 0);
+  ft_kir_id y =
+      ft_kir_primitive(k.kir, here, FT_OP_ADD, FT_F16, (ft_kir_id[]){x, half}, 2);
+  ft_kir_store(k.kir, here, out, y, k.loop->value, 1, FT_KIR_CACHED);
+  cr_assert_eq(k.kir->value[x].type.dtype, FT_F32);
+  cr_assert_eq(k.kir->value[half].type.dtype, FT_F32);
+  cr_assert_eq(k.kir->value[y].type.dtype, FT_F32);
+  uint32_t r = ft_kir_register(k.kir, here, (ft_kir_type){FT_BF16, 16});
+  cr_assert_eq(k.kir->buffer[r].dtype, FT_F32);
+  cr_assert_eq(k.kir->buffer[in].dtype, FT_F16);
+  cr_assert_null(end(&k));
+  stop(&k);
+}
+
+Test(codegen_kir, a_cast_to_a_short_float_rounds_and_stays_f32) {
+  kernel k = start();
+  ft_kir_block *here = &k.loop->body;
+  ft_kir_id x = ft_kir_load(k.kir, here, k.in, 16, k.loop->value, 1);
+  ft_kir_id y = ft_kir_primitive(k.kir, here, FT_OP_CAST, FT_BF16, &x, 1);
+  cr_assert_eq(k.kir->value[y].op, FT_KIR_NARROW);
+  cr_assert_eq(k.kir->value[y].imm, FT_BF16);
+  cr_assert_eq(k.kir->value[y].type.dtype, FT_F32);
+  ft_kir_id whole = ft_kir_element(k.kir, here, (ft_kir_type){FT_I32, 16}, 3);
+  ft_kir_id z = ft_kir_primitive(k.kir, here, FT_OP_CAST, FT_F16, &whole, 1);
+  cr_assert_eq(k.kir->value[z].op, FT_KIR_NARROW);
+  cr_assert_eq(k.kir->value[k.kir->value[z].operand[0]].primitive, FT_OP_CAST);
+  cr_assert_null(end(&k));
+  stop(&k);
+}
+
+Test(codegen_kir, what_is_stored_to_a_short_float_is_f32) {
+  kernel k = start();
+  uint32_t out = ft_kir_global(k.kir, FT_F16, 32, 2, true);
+  ft_kir_id i = ft_kir_element(k.kir, &k.loop->body, (ft_kir_type){FT_I32, 16}, 1);
+  ft_kir_store(k.kir, &k.loop->body, out, i, k.loop->value, 1, FT_KIR_CACHED);
+  cr_assert(strstr(end(&k), "holds f16, not i32"));
+  stop(&k);
+}

@@ -107,6 +107,50 @@ Test(codegen_print_simt, a_copy_that_may_be_misaligned_is_refused) {
   cr_assert_eq(status, FT_UNSUPPORTED);
 }
 
+// ---- shared memory
+
+Test(codegen_print_simt, branches_that_exclude_each_other_share_bytes) {
+  printed p = print_hand(build_turned_rows);
+  cr_assert_eq(p.launch.shared_bytes, 2 * TURNED * 4);
+  cr_assert_not(p.launch.is_shared_dynamic);
+  SAYS(p, "  __shared__ __align__(16) unsigned char ft_shared[512];\n");
+  SAYS(p, "float *const b3 = (float *)(ft_shared + 0);\n");
+  SAYS(p, "float *const b4 = (float *)(ft_shared + 0);\n");
+  ft_arena_destroy(p.arena);
+}
+
+// Shared memory of a kernel whose branches allocate 256 and 512 bytes; |is_looping|: in a
+// loop; |by|: what they ask.
+static uint64_t branching(bool is_looping, ft_kir_id (*by)(hand *h)) {
+  ft_arena *arena = ft_arena_create(ft_allocator_system());
+  hand h = hand_start(4, LANES, arena);
+  if (is_looping) hand_loop(&h, FT_KIR_SERIAL, 3);
+  ft_kir_stmt *branch = ft_kir_if(h.kir, by(&h));
+  ft_kir_append(h.here, branch);
+  ft_kir_shared(h.kir, &branch->body, FT_F32, 64);
+  ft_kir_shared(h.kir, &branch->otherwise, FT_F32, 128);
+  ft_error error;
+  const char *text;
+  ft_simt_launch launch;
+  cr_assert_eq(ft_print_cuda(hand_end(&h), "k", 0, &text, &launch, &error), FT_OK, "%s",
+               error.text);
+  ft_arena_destroy(arena);
+  return launch.shared_bytes;
+}
+
+static ft_kir_id by_block(hand *h) {
+  return ft_kir_index(h->kir, FT_KIR_ILESS, h->block, hand_number(h, 2));
+}
+static ft_kir_id by_thread(hand *h) {
+  return ft_kir_index(h->kir, FT_KIR_ILESS, h->thread, hand_number(h, 2));
+}
+
+Test(codegen_print_simt, branches_that_a_block_may_take_both_do_not) {
+  cr_assert_eq(branching(false, by_block), 512);
+  cr_assert_eq(branching(true, by_block), 768);
+  cr_assert_eq(branching(false, by_thread), 768);
+}
+
 Test(codegen_print_simt, prints_equal_kernels_as_equal_bytes) {
   for (uint32_t i = 0; i < HANDS; i++) {
     printed a = print_hand(hands[i].build), b = print_hand(hands[i].build);

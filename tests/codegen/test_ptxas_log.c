@@ -49,7 +49,8 @@ Test(codegen_ptxas_log, what_is_not_there_is_unknown) {
       "ptxas info : Used 9 registers",
       "Compiling entry function '",
       "Compiling entry function 'k' for\nUsed 99999999999999999999 registers\n",
-      "Compiling entry function 'kernel' for\nUsed 3 registers\n"};
+      "Compiling entry function 'kernel' for\nUsed 3 registers\n",
+      "Compiling entry function 'k' for\n8 bytes stack frame, 4 bytes spill stores\n"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     ft_static_facts f;
     cr_assert_not(ft_ptxas_log_read(texts[i], "k", &f), "text %zu", i);

@@ -61,3 +61,24 @@ Test(codegen_simt_choice, the_skeleton_answers_for_its_choice) {
                    "block_m or block_n is not a power of two from 8 to 128");
   sketch_close(&s);
 }
+
+Test(codegen_simt_choice, a_turn_takes_two_inner_axes) {
+  sketch s = sketch_open();
+  uint32_t x = input(&s, FT_F32, SHAPE(8, 12)), y = input(&s, FT_F32, SHAPE(12, 8));
+  output(&s, two(&s, FT_OP_ADD, transpose(&s, x), y));
+  ft_workload w = finish(&s);
+  ft_kir *kir;
+  ft_error error;
+  ft_simt_any_choice c = {.skeleton = FT_SIMT_TURN,
+                          .turn = {.threads = 64,
+                                   .tile_near = 8,
+                                   .tile_far = 16,
+                                   .vector_near = 1,
+                                   .vector_far = 2}};
+  cr_assert_null(ft_simt_any_refusal(&w, &c, s.arena));
+  cr_assert_eq(ft_simt_any_build(&w, &c, s.arena, &kir, &error), FT_OK);
+  cr_assert_null(ft_kir_verify(kir));
+  cr_assert_str_eq(ft_simt_any_text(&c, s.arena),
+                   "turn threads=64 tile_near=8 tile_far=16 vector_near=1 vector_far=2");
+  sketch_close(&s);
+}

@@ -36,12 +36,20 @@ static ft_workload draw_integers(sketch *s) {
   return finish(s);
 }
 
+static ft_workload draw_parts(sketch *s) {
+  output(s, softmax(s, input(s, FT_F32, SHAPE(33, 200)), 1));
+  uint32_t a = input(s, FT_F32, SHAPE(70, 33)), b = input(s, FT_F32, SHAPE(33, 41));
+  output(s, two(s, FT_OP_MATMUL, a, b));
+  return finish(s);
+}
+
 static const struct {
   drawer *draw;
   const char *tactic;  // the best
 } groups[] = {{draw_pointwise, "simt_pointwise"}, {draw_rows, "simt_row"},
               {draw_columns, "simt_column"},      {draw_product, "simt_gemm"},
-              {draw_pool, "simt_loop"},           {draw_integers, "simt_row"}};
+              {draw_pool, "simt_loop"},           {draw_integers, "simt_row"},
+              {draw_parts, "simt_blocks"}};
 enum { GROUPS = sizeof groups / sizeof *groups };
 
 Test(simt_tactic, serves_gpus_where_the_others_serve_cpus) {

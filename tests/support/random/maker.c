@@ -45,12 +45,19 @@ ft_shape maker_shape(maker *m, uint8_t rank, int64_t most) {
 ft_dtype maker_dtype(maker *m) {
   static const ft_dtype types[] = {FT_F32, FT_F32, FT_F32, FT_F32,  FT_F32, FT_F32,
                                    FT_F32, FT_I32, FT_I64, FT_BOOL, FT_F64};
-  return types[maker_below(m, sizeof types / sizeof *types)];
+  ft_dtype dtype = types[maker_below(m, sizeof types / sizeof *types)];
+  return dtype == FT_F32 ? maker_single(m) : dtype;
+}
+
+// Short floats now and then meet f32.
+ft_dtype maker_single(maker *m) {
+  if (m->single == FT_F32 || maker_chance(m, 15)) return FT_F32;
+  return m->single;
 }
 
 ft_dtype maker_number(maker *m) {
   ft_dtype dtype = maker_dtype(m);
-  return dtype == FT_BOOL ? FT_F32 : dtype;
+  return dtype == FT_BOOL ? maker_single(m) : dtype;
 }
 
 // ---- values -------------------------------------------------------------------------

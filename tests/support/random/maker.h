@@ -17,6 +17,7 @@ typedef struct maker {
   ft_shape domain;  // pointwise work: operands broadcast to it
   uint32_t pool[MAKER_POOL], count;
   uint32_t names;
+  ft_dtype single;  // what most floats are: F32, or a short float
 } maker;
 
 void maker_must(ft_status status, const char *what, const ft_error *error);
@@ -29,6 +30,7 @@ int64_t maker_dim(maker *m);
 // At most |most| elements; some dims are rarely 0.
 ft_shape maker_shape(maker *m, uint8_t rank, int64_t most);
 ft_dtype maker_dtype(maker *m);
+ft_dtype maker_single(maker *m);
 ft_dtype maker_number(maker *m);  // not bool
 
 const ft_value *maker_value(const maker *m, uint32_t v);

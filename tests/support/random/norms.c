@@ -133,9 +133,12 @@ static uint32_t norm_axes(maker *m, uint8_t rank) {
 // |v| as float and with an axis to reduce.
 static uint32_t prepared(maker *m, uint32_t v) {
   ft_shape shape = maker_value(m, v)->shape;
-  if (!shape.rank) v = maker_input(m, FT_F32, maker_shape(m, 2, MAKER_ELEMENTS));
+  if (!shape.rank) {
+    ft_shape new = maker_shape(m, 2, MAKER_ELEMENTS);
+    v = maker_input(m, maker_single(m), new);
+  }
   if (ft_dtype_is_float(maker_value(m, v)->dtype)) return v;
-  return maker_emit(m, FT_OP_CAST, 1, &v, &(ft_attr){.to = FT_F32});
+  return maker_emit(m, FT_OP_CAST, 1, &v, &(ft_attr){.to = maker_single(m)});
 }
 
 void maker_norm(maker *m, uint32_t v) {

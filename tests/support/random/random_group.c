@@ -69,7 +69,7 @@ static void make_reductions(maker *m) {
 
 static void make_norm(maker *m) {
   open_domain(m, 1);
-  ft_dtype dtype = maker_chance(m, 85) ? FT_F32 : maker_dtype(m);
+  ft_dtype dtype = maker_chance(m, 85) ? maker_single(m) : maker_dtype(m);
   maker_keep(m, maker_input(m, dtype, m->domain));
   add_many(m, maker_pointwise, 2);
   maker_norm(m, m->pool[m->count - 1]);
@@ -152,9 +152,10 @@ static void add_outputs(maker *m) {
   }
 }
 
-static ft_graph *attempt(ft_rng rng, ft_arena *arena) {
-  maker m = {.rng = rng, .arena = arena};
+static ft_graph *attempt(ft_rng rng, bool is_short, ft_arena *arena) {
+  maker m = {.rng = rng, .arena = arena, .single = FT_F32};
   ft_error error;
+  if (is_short) m.single = maker_chance(&m, 60) ? FT_F16 : FT_BF16;
   maker_must(ft_graph_create(arena, "random", &m.graph, &error), "graph", &error);
   maker_must(ft_graph_begin_operator(m.graph, "n", "Random", "", &error), "operator",
              &error);
@@ -170,7 +171,7 @@ static ft_graph *attempt(ft_rng rng, ft_arena *arena) {
 ft_graph *random_graph(uint64_t seed, ft_arena *arena) {
   ft_rng rng = ft_rng_seed(seed * 0x9e3779b97f4a7c15ull + 1);
   ft_graph *graph;
-  do graph = attempt(ft_rng_seed(ft_rng_u64(&rng)), arena);
+  do graph = attempt(ft_rng_seed(ft_rng_u64(&rng)), seed >= RANDOM_SHORT, arena);
   while (!graph->primitive_count);
   return graph;
 }
