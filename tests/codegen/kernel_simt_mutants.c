@@ -363,7 +363,6 @@ static const struct {
     {"strangers", FIRST_BLOCKS},
     {"strangers", FIRST_BLOCKS + 1},
     {"shared input", FIRST_BLOCKS},
-    {"two sums", FIRST_BLOCKS + 4},
     {"staged sum", BY_HAND + 2},
     {"staged sum", BY_HAND + 3},
 };
