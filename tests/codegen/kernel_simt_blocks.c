@@ -3,7 +3,9 @@
 #include "codegen/nvrtc.h"
 #include "simt_drawings.h"
 
-enum { MOST_MORE_REGISTERS = 16 };
+// ptxas may give a kernel of several bodies fewer registers than one of them alone, and
+// keep a word or two in memory.
+enum { MOST_MORE_REGISTERS = 16, MOST_MORE_STACK = 16 };
 
 static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
 enum { ARCHS = sizeof archs / sizeof *archs };
@@ -62,7 +64,7 @@ static bool check_costs(ft_nvrtc *nvrtc, const bench *b, uint32_t d, uint32_t c,
                 "%s, blocks %u, %s: %lld registers, parts at most %lld", drawings[d].name,
                 c, arch, (long long)joined.registers, (long long)most.registers);
   cr_assert_leq(
-      joined.stack_bytes, most.stack_bytes,
+      joined.stack_bytes, most.stack_bytes + MOST_MORE_STACK,
       "%s, blocks %u, %s: %lld bytes of stack, parts at most %lld; %lld registers",
       drawings[d].name, c, arch, (long long)joined.stack_bytes,
       (long long)most.stack_bytes, (long long)joined.registers);

@@ -438,7 +438,6 @@ static const struct {
     {"strangers", FIRST_BLOCKS},
     {"strangers", FIRST_BLOCKS + 1},
     {"shared input", FIRST_BLOCKS},
-    {"two sums", FIRST_BLOCKS + 4},
     {"conv line", FIRST_CONVS},
     {"conv pointwise", FIRST_CONVS + 2},
     {"depthwise", FIRST_WINDOWS + 3},

@@ -1,7 +1,8 @@
 #include "codegen/kir_join.h"
 
 #include <criterion/criterion.h>
-#include <string.h>
+
+#include "tests/support/limited.h"
 
 // y[i] = exp(x[i]) for |elements| by blocks of |threads|; x is argument 0, y 1, and with
 // |has_counter| a workspace is 2.
@@ -221,5 +222,39 @@ Test(codegen_kir_join, a_body_of_no_blocks_is_left_out) {
   kir = join_two(a, a, FT_KIR_CONCAT, arena, &wrong);
   cr_assert_eq(grid_of(kir), 1);
   cr_assert_null(kir->body.first->body.first->body.first);
+  ft_arena_destroy(arena);
+}
+
+// An arena with |room| bytes left of one block (core/arena.c), and no other.
+static ft_arena *small_arena(const ft_allocator *allocator, size_t room) {
+  ft_arena *arena = ft_arena_create(allocator);
+  size_t filler = 4096;
+  cr_assert(arena);
+  for (size_t left = (64 << 10) - 64 - room; left >= 16; left -= filler) {
+    if (filler > left) filler = left;
+    cr_assert(ft_arena_alloc(arena, filler));
+  }
+  return arena;
+}
+
+Test(codegen_kir_join, without_memory_says_so) {
+  ft_arena *arena = ft_arena_create(ft_allocator_system());
+  made a = make(arena, 4, 32, true), b = make(arena, 4, 32, true);
+  ft_kir_body body[] = {{a.kir, first_of_two, 3}, {b.kir, second_of_two, 3}};
+  ft_status status = FT_OUT_OF_MEMORY;
+  uint32_t failures = 0;
+  for (size_t room = 0; status != FT_OK; room += 64) {
+    limited l = {.left = 2};
+    ft_allocator allocator = limited_allocator(&l);
+    ft_arena *small = small_arena(&allocator, room);
+    ft_kir *kir;
+    status = ft_kir_join(body, 2, FT_KIR_INTERLEAVE, small, &kir, NULL);
+    if (status != FT_OK) cr_assert_eq(status, FT_OUT_OF_MEMORY, "room %zu", room);
+    failures += status != FT_OK;
+    ft_arena_destroy(small);
+    cr_assert_eq(l.live, 0);
+    cr_assert_lt(room, 60 << 10);
+  }
+  cr_assert_gt(failures, 50);
   ft_arena_destroy(arena);
 }
