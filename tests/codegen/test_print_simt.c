@@ -89,10 +89,10 @@ static const char *copied(int64_t from, int64_t to, ft_status *out_status) {
   ft_kir_copy(h.kir, h.here, in, hand_plus(&h, at, hand_number(&h, from)), slab,
               hand_plus(&h, at, hand_number(&h, to)), 4, 0);
   ft_error error;
-  const char *printed = "";
+  const char *cuda = "";
   ft_simt_launch launch;
-  *out_status = ft_print_cuda(hand_end(&h), "k", 0, &printed, &launch, &error);
-  snprintf(text, sizeof text, "%s", *out_status ? error.text : printed);
+  *out_status = ft_print_cuda(hand_end(&h), "k", 0, &cuda, &launch, &error);
+  snprintf(text, sizeof text, "%s", *out_status ? error.text : cuda);
   ft_arena_destroy(arena);
   return text;
 }
