@@ -372,6 +372,10 @@ static const struct {
     {"long product, product 2: a copy without a condition, 6"},
     {"long product, product 2: a copy without a condition, 10"},
     {"long product, product 2: a copy without a condition, 11"},
+    // Rows past the end are zeros, wherever they would come from.
+    {"long product, product 2: a copy aside, 6"},
+    {"long product, product 2: a copy aside, 16"},
+    {"long product, product 2: a copy aside, 26"},
     // A step past the end, of zeros, that nothing multiplies or that adds nothing.
     {"long product, product 1: a guard dropped, 2"},
     {"long product, product 1: a guard dropped, 6"},
