@@ -343,7 +343,6 @@ static const struct {
     {"long product", NESTS + LOOPS + 1},
     {"long product", NESTS + LOOPS + 2},
     {"long product", NESTS + LOOPS + 3},
-    {"few rows", NESTS + LOOPS + GEMMS},
     {"one row", NESTS + LOOPS + GEMMS + 2},
     {"split sum", BY_HAND},
     {"held rows", BY_HAND + 1},
