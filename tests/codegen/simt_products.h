@@ -22,7 +22,8 @@ static const ft_simt_gemm_choice gemm_choices[] = {
 };
 
 static const ft_simt_skinny_choice skinny_choices[] = {
-    {.threads = 128, .term_threads = 32, .unroll = 1},
+    // Two warps an output: whose parts all matter (kernel_simt_mutants.c).
+    {.threads = 128, .term_threads = 64, .unroll = 1},
     {.threads = 256, .term_threads = 64, .unroll = 2, .streams = true},
     {.threads = 32, .term_threads = 8, .unroll = 1},
 };
