@@ -37,6 +37,19 @@ static const knob skinny_knobs[] = {
     KNOB(skinny, threads), KNOB(skinny, term_threads), KNOB(skinny, unroll),
     FLAG(skinny, streams), {NULL, 0, false},
 };
+static const knob conv_knobs[] = {
+    KNOB(conv, tile_channels),
+    KNOB(conv, tile_positions),
+    KNOB(conv, slab),
+    KNOB(conv, thread_channels),
+    KNOB(conv, thread_positions),
+    KNOB(conv, vector),
+    {NULL, 0, false},
+};
+static const knob window_knobs[] = {
+    KNOB(window, threads),     KNOB(window, tile_rows), KNOB(window, tile_columns),
+    KNOB(window, tile_planes), {NULL, 0, false},
+};
 static const knob turn_knobs[] = {
     KNOB(turn, threads),     KNOB(turn, tile_near),  KNOB(turn, tile_far),
     KNOB(turn, vector_near), KNOB(turn, vector_far), FLAG(turn, swizzles),
@@ -90,6 +103,8 @@ OVER_AXES(turn)
 OVER_WORKLOAD(gemm)
 OVER_WORKLOAD(loop)
 OVER_WORKLOAD(skinny)
+OVER_WORKLOAD(conv)
+OVER_WORKLOAD(window)
 
 static const struct {
   const char *name;

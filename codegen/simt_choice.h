@@ -6,11 +6,13 @@
 #ifndef FT_CODEGEN_SIMT_CHOICE_H
 #define FT_CODEGEN_SIMT_CHOICE_H
 
+#include "codegen/simt_conv.h"
 #include "codegen/simt_gemm.h"
 #include "codegen/simt_loop.h"
 #include "codegen/simt_nest.h"
 #include "codegen/simt_skinny.h"
 #include "codegen/simt_turn.h"
+#include "codegen/simt_window.h"
 
 typedef enum ft_simt_skeleton {
 #define FT_SIMT_SKELETON(NAME, name, choice) FT_SIMT_##NAME,

@@ -30,6 +30,33 @@ static ft_workload draw_pool(sketch *s) {
   output(s, apply(s, FT_OP_WINDOW_MAX, 1, &x, &attr));
   return finish(s);
 }
+static ft_workload draw_convolution(sketch *s) {
+  uint32_t in[2] = {input(s, FT_F32, SHAPE(2, 6, 9, 11)),
+                    input(s, FT_F32, SHAPE(5, 6, 3, 3))};
+  ft_attr attr = {.shape = SHAPE(2, 5, 9, 11),
+                  .groups = 1,
+                  .start = {1, 1},
+                  .stride = {1, 1},
+                  .dilation = {1, 1}};
+  output(s, apply(s, FT_OP_CONV, 2, in, &attr));
+  return finish(s);
+}
+static ft_workload draw_slice(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(9, 20));
+  ft_attr attr = {.shape = SHAPE(4, 20), .start = {1}, .step = {2, 1}};
+  output(s, apply(s, FT_OP_SLICE, 1, &x, &attr));
+  return finish(s);
+}
+static ft_workload draw_turned(sketch *s) {
+  uint32_t x = input(s, FT_F32, SHAPE(64, 96)), y = input(s, FT_F32, SHAPE(96, 64));
+  output(s, two(s, FT_OP_ADD, transpose(s, x), y));
+  return finish(s);
+}
+static ft_workload draw_half(sketch *s) {
+  uint32_t x = input(s, FT_F16, SHAPE(64, 96)), y = input(s, FT_F16, SHAPE(64, 96));
+  output(s, two(s, FT_OP_ADD, x, y));
+  return finish(s);
+}
 static ft_workload draw_integers(sketch *s) {
   uint32_t x = input(s, FT_I32, SHAPE(9, 16));
   output(s, reduce(s, FT_OP_REDUCE_MAX, x, 2));
@@ -48,7 +75,9 @@ static const struct {
   const char *tactic;  // the best
 } groups[] = {{draw_pointwise, "simt_pointwise"}, {draw_rows, "simt_row"},
               {draw_columns, "simt_column"},      {draw_product, "simt_gemm"},
-              {draw_pool, "simt_loop"},           {draw_integers, "simt_row"},
+              {draw_pool, "simt_window"},         {draw_integers, "simt_row"},
+              {draw_convolution, "simt_conv"},    {draw_slice, "simt_loop"},
+              {draw_turned, "simt_turn"},         {draw_half, "simt_pointwise"},
               {draw_parts, "simt_blocks"}};
 enum { GROUPS = sizeof groups / sizeof *groups };
 
