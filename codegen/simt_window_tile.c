@@ -124,13 +124,18 @@ static void fill(ft_window_emitter *w, uint32_t buffer, int64_t count, element *
   ft_kir_append(ft_loop_here(e), loop);
 }
 
+// Shared buffers are counted in pieces of 16 bytes, and asked for in whole ones.
+static int64_t whole(int64_t count) {
+  return (count + 15) / 16 * 16;
+}
+
 void ft_window_fill(ft_window_emitter *w) {
   ft_loop_emitter *e = w->e;
   int64_t planes = w->choice->tile_planes;
-  w->tile = ft_kir_shared(e->kir, ft_loop_here(e), w->dtype, planes * w->reach);
+  w->tile = ft_kir_shared(e->kir, ft_loop_here(e), w->dtype, whole(planes * w->reach));
   fill(w, w->tile, planes * w->reach, tile_element);
   if (!w->is_conv) return;
-  w->filters = ft_kir_shared(e->kir, ft_loop_here(e), w->dtype, planes * w->taps);
+  w->filters = ft_kir_shared(e->kir, ft_loop_here(e), w->dtype, whole(planes * w->taps));
   fill(w, w->filters, planes * w->taps, filter_element);
 }
 
