@@ -75,6 +75,8 @@ ft_simt_known *ft_simt_nest_known(ft_simt_emitter *e, uint32_t node);
 // What the first point knows from outside is known to the others.
 void ft_simt_nest_tell(ft_simt_emitter *e);
 ft_kir_id ft_simt_nest_emit(ft_simt_emitter *e, uint32_t node);
+// The same; what has one lane and is the same in |lanes| of them gets copies.
+ft_kir_id ft_simt_nest_emit_lanes(ft_simt_emitter *e, uint32_t node, uint16_t lanes);
 // All inputs that the pass reads.
 void ft_simt_nest_load_all(ft_simt_emitter *e);
 void ft_simt_nest_store(ft_simt_emitter *e, const ft_output *out);

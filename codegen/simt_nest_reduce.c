@@ -66,8 +66,10 @@ static ft_kir_id combine(ft_simt_emitter *e, uint32_t node, ft_kir_id a, ft_kir_
   return ft_kir_combine(e->kir, ft_simt_nest_here(e), e->ir->node[node].op, a, b);
 }
 
+// Lanes along a reduced axis are terms, also where the operand is the same in all.
 static uint16_t operand_lanes(const ft_simt_emitter *e, uint32_t node) {
-  uint64_t mask = e->ir->node[e->ir->node[node].operand[0]].mask;
+  const ft_node *n = &e->ir->node[node];
+  uint64_t mask = n->reduced | e->ir->node[n->operand[0]].mask;
   return ft_simt_plan_varies(e->plan, mask) ? e->plan->lanes : 1;
 }
 
@@ -83,7 +85,8 @@ static void open_part(ft_simt_emitter *e, uint32_t node) {
 static void add_to_part(ft_simt_emitter *e, uint32_t node) {
   uint32_t id = e->part[node];
   ft_kir_id at = e->point[e->at].accumulator;
-  ft_kir_id term = ft_simt_nest_emit(e, e->ir->node[node].operand[0]);
+  ft_kir_id term =
+      ft_simt_nest_emit_lanes(e, e->ir->node[node].operand[0], operand_lanes(e, node));
   term = converted(e, term, e->kir->buffer[id].dtype);
   ft_kir_id sum = ft_simt_nest_get_register(e, id, at);
   ft_simt_nest_set_register(e, id, at, combine(e, node, sum, term));

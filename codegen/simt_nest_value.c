@@ -132,7 +132,7 @@ static uint32_t outermost_scope(const ft_simt_emitter *e, uint64_t mask) {
   return depth;
 }
 
-static ft_kir_id emit_lanes(ft_simt_emitter *e, uint32_t node, uint16_t lanes) {
+ft_kir_id ft_simt_nest_emit_lanes(ft_simt_emitter *e, uint32_t node, uint16_t lanes) {
   ft_kir_id value = ft_simt_nest_emit(e, node);
   if (e->kir->value[value].type.lanes == lanes) return value;
   ft_simt_known *k = ft_simt_nest_known(e, node);
@@ -147,7 +147,7 @@ static ft_kir_id emit_compute(ft_simt_emitter *e, const ft_node *n, uint16_t lan
                               uint32_t *depth) {
   ft_kir_id operand[3] = {0};
   for (uint32_t i = 0; i < n->operand_count; i++) {
-    operand[i] = emit_lanes(e, n->operand[i], lanes);
+    operand[i] = ft_simt_nest_emit_lanes(e, n->operand[i], lanes);
     uint32_t at = ft_simt_nest_known(e, n->operand[i])->depth;
     if (at > *depth) *depth = at;
   }
@@ -204,7 +204,7 @@ void ft_simt_nest_load_all(ft_simt_emitter *e) {
 
 void ft_simt_nest_store(ft_simt_emitter *e, const ft_output *out) {
   bool varies = ft_simt_plan_varies(e->plan, out->domain);
-  ft_kir_id value = emit_lanes(e, out->node, varies ? e->plan->lanes : 1);
+  ft_kir_id value = ft_simt_nest_emit_lanes(e, out->node, varies ? e->plan->lanes : 1);
   ft_kir_store(e->kir, ft_simt_nest_here(e), buffer_of(e, &out->access, true), value,
                address(e, &out->access), lane_stride(e, &out->access),
                e->plan->choice.streams ? FT_KIR_STREAMED : FT_KIR_CACHED);

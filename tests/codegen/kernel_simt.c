@@ -9,6 +9,38 @@ static uint32_t choice_of(uint32_t i) {
   return i < CHOICES ? i : BY_HAND + i - CHOICES;
 }
 
+static bool is_one_of(const char *name, const char *const *names, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (!strcmp(name, names[i])) return true;
+  return false;
+}
+
+// A vector kernel added up what its lanes share once, not once for each lane.
+Test(simt, sums_of_what_a_vector_shares_count_each_lane) {
+  static const char *const names[] = {"equal terms", "equal planes", "equal integers"};
+  simmed c[3 * NESTS] = {{0}};
+  uint32_t count = 0;
+  bench b;
+  open_bench(&b);
+  ft_arena *arena = b.sketch[0].arena;
+  for (uint32_t d = 0; d < DRAWINGS; d++)
+    for (uint32_t i = 0; i < NESTS && is_one_of(drawings[d].name, names, 3); i++) {
+      const char *label;
+      ft_kir *kir = build_one(&b, d, i, &label);
+      if (!kir || choices[i].vector == 1 || !choices[i].row_threads) continue;
+      c[count] = (simmed){.workload = &b.workload[d], .label = label};
+      simmed_expect(&c[count], d + 1, b.sketch[d].arena);
+      simmed_print(&c[count], kir, count, arena);
+      count++;
+    }
+  cr_assert_geq(count, 6, "%u", count);
+  const char *folder = cache_make(arena);
+  void *library = simmed_build(c, count, folder, arena);
+  for (uint32_t i = 0; i < count; i++) simmed_check(&c[i], library, arena);
+  cache_remove(folder, arena);
+  close_bench(&b);
+}
+
 Test(simt, every_schedule_of_every_drawing_is_right_in_sim) {
   bench b;
   simmed c[MOST_CASES] = {{0}};

@@ -209,6 +209,35 @@ static void draw_empty_sum(sketch *s) {
   output(s, two(s, FT_OP_ADD, y, reduce(s, FT_OP_REDUCE_SUM, x, 2)));
   output(s, reduce(s, FT_OP_REDUCE_SUM, y, 2));
 }
+static uint32_t spread(sketch *s, uint32_t x, ft_shape to) {
+  return apply(s, FT_OP_BROADCAST, 1, &x, &(ft_attr){.shape = to});
+}
+// Of what is the same along the row: the lanes of a vector share it, and each counts.
+static void draw_equal_terms(sketch *s) {
+  ft_shape rows = SHAPE(6, 120);
+  uint32_t x = input(s, FT_F32, rows), w = input(s, FT_F32, SHAPE(6, 1));
+  uint32_t least = reduce(s, FT_OP_REDUCE_MIN, x, 2);
+  output(s, reduce(s, FT_OP_REDUCE_SUM, spread(s, w, rows), 2));
+  output(s, reduce(s, FT_OP_REDUCE_PROD, spread(s, one(s, FT_OP_COS, w), rows), 2));
+  output(s, reduce(s, FT_OP_REDUCE_MAX, spread(s, w, rows), 2));
+  uint32_t equal = spread(s, one(s, FT_OP_SIGMOID, least), rows);
+  output(s, spread(s, reduce(s, FT_OP_REDUCE_SUM, equal, 2), rows));
+}
+// The same along the last of two reduced axes, in one level: splits take it.
+static void draw_equal_planes(sketch *s) {
+  ft_shape all = SHAPE(5, 9, 40);
+  uint32_t x = input(s, FT_F32, all), w = input(s, FT_F32, SHAPE(5, 9, 1));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, spread(s, one(s, FT_OP_ABS, w), all), 6));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, x, 6));
+}
+static void draw_equal_integers(sketch *s) {
+  ft_shape rows = SHAPE(7, 64);
+  uint32_t i = input(s, FT_I32, SHAPE(7, 1)), b = input(s, FT_BF16, SHAPE(7, 1));
+  uint32_t x = input(s, FT_I32, rows);
+  output(s, reduce(s, FT_OP_REDUCE_SUM, spread(s, i, rows), 2));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, spread(s, b, rows), 2));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, x, 2));
+}
 
 // ---- parts that do not need each other
 
@@ -385,6 +414,9 @@ static const struct {
     {"depthwise line", draw_depthwise_line},
     {"staged sum", draw_staged_sum},
     {"turned rows", draw_turned_rows},
+    {"equal terms", draw_equal_terms},
+    {"equal planes", draw_equal_planes},
+    {"equal integers", draw_equal_integers},
 };
 enum { DRAWINGS = sizeof drawings / sizeof *drawings };
 
