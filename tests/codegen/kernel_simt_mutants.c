@@ -1,9 +1,10 @@
 // SIM tells a wrong kernel from a right one: kernels with one thing changed, each caught.
 //   FT_SIMT_VICTIM=conv  only drawings with this in their name
+//   FT_SIMT_MUTANTS=99   of a victim and a kind of change (6), spread over its places
 #include "simt_mutators.h"
 #include "simt_victims.h"
 
-enum { MOST_MUTANTS = 8192, PER_UNIT = 64 };
+enum { MOST_MUTANTS = 8192, PER_UNIT = 64, FUEL = 1 << 20 };
 
 static uint32_t drawing_of(const char *name) {
   for (uint32_t d = 0; d < DRAWINGS; d++)
@@ -25,21 +26,33 @@ typedef struct mutants {
   simmed *list;
 } mutants;
 
-// Appends the mutants of |v| by mutator |k|.
-static void mutate(mutants *m, const victim *v, uint32_t k) {
-  uint32_t d = drawing_of(v->drawing);
+// |v| changed by mutator |k| at |site|; |out_seen|: places that there are before it, all
+// when there are no more. NULL: no such place, or SIM never sees it.
+static ft_kir *changed(const mutants *m, const victim *v, uint32_t k, uint32_t site,
+                       const char **out_label, uint32_t *out_seen) {
+  ft_kir *kir = build_one(&m->bench, drawing_of(v->drawing), v->choice, out_label);
+  cr_assert(kir, "%s is refused", *out_label);
+  mutation change = {.kir = kir, .site = site};
+  bool is_changed = walk(&change, &kir->body, mutators[k].try);
+  *out_seen = change.seen;
+  return is_changed && is_printed(kir) ? kir : NULL;
+}
+
+// Appends the mutants of |v| by mutator |k|, |most| of them.
+static void mutate(mutants *m, const victim *v, uint32_t k, uint32_t most) {
+  uint32_t d = drawing_of(v->drawing), all, seen;
   ft_arena *arena = m->bench.sketch[d].arena;
-  for (uint32_t site = 0;; site++) {
-    const char *label;
-    ft_kir *kir = build_one(&m->bench, d, v->choice, &label);
-    cr_assert(kir, "%s is refused", label);
-    mutation change = {.kir = kir, .site = site};
-    if (!walk(&change, &kir->body, mutators[k].try)) return;
-    if (!is_printed(kir)) continue;  // SIM never sees it
+  const char *label;
+  changed(m, v, k, UINT32_MAX, &label, &all);
+  uint32_t step = (all + most - 1) / most;
+  for (uint32_t site = 0; site < all; site += step) {
+    ft_kir *kir = changed(m, v, k, site, &label, &seen);
+    if (!kir) continue;
     cr_assert_lt(m->count, MOST_MUTANTS, "too many mutants");
     simmed *c = &m->list[m->count];
     *c = (simmed){
         .workload = &m->bench.workload[d],
+        .fuel = FUEL,
         .label = ft_arena_printf(arena, "%s: %s, %u", label, mutators[k].name, site)};
     simmed_print(c, kir, m->count, arena);
     m->count++;
@@ -52,10 +65,10 @@ static bool is_wanted(const victim *v) {
   return !only || strstr(v->drawing, only);
 }
 
-static void add_family(mutants *m, uint32_t f) {
+static void add_family(mutants *m, uint32_t f, uint32_t most) {
   for (uint32_t v = 0; v < families[f].count; v++)
     for (uint32_t k = 0; k < MUTATORS && is_wanted(&families[f].victim[v]); k++)
-      mutate(m, &families[f].victim[v], k);
+      mutate(m, &families[f].victim[v], k, most);
 }
 
 static void open_mutants(mutants *m) {
@@ -110,7 +123,8 @@ static uint32_t count_missed(const mutants *m) {
 static void check_family(family_name f) {
   mutants m;
   open_mutants(&m);
-  add_family(&m, f);
+  const char *most = getenv("FT_SIMT_MUTANTS");
+  add_family(&m, f, most ? (uint32_t)strtoul(most, NULL, 10) : 6);
   expect_all(&m);
   cr_assert_eq(count_missed(&m), 0);
   fprintf(stderr, "%u mutants\n", m.count);
@@ -143,7 +157,7 @@ Test(simt, every_kind_of_mutation_has_mutants_and_what_is_harmless_is_one) {
   mutants m;
   if (getenv("FT_SIMT_VICTIM")) cr_skip_test("some victims only");
   open_mutants(&m);
-  for (uint32_t f = 0; f < FAMILIES; f++) add_family(&m, f);
+  for (uint32_t f = 0; f < FAMILIES; f++) add_family(&m, f, MOST_MUTANTS);
   for (uint32_t k = 0; k < MUTATORS; k++)
     cr_assert_gt(m.per_kind[k], 0, "%s", mutators[k].name);
   for (uint32_t i = 0; i < HARMLESS; i++) {

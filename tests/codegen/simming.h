@@ -17,6 +17,7 @@ typedef struct simmed {
   ft_tensor *input;
   ft_reference *reference;
   const char *label, *name, *text;
+  uint64_t fuel;  // ft_sim_call.fuel
   ft_simt_launch launch;
 } simmed;
 
@@ -53,7 +54,7 @@ static inline void *simmed_build(const simmed *c, uint32_t count, const char *fo
   fprintf(file, "%s%s", ft_sim_prelude_for(bodies.text, arena), bodies.text);
   fclose(file);
   const char *command = ft_arena_printf(
-      arena, "cc -O1 -std=gnu11 -w -fPIC -shared -o '%s.so' '%s' -lm", path, path);
+      arena, "cc -O0 -std=gnu11 -w -fPIC -shared -o '%s.so' '%s' -lm", path, path);
   cr_assert_eq(system(command), 0, "%s", command);
   void *library = dlopen(ft_arena_printf(arena, "%s.so", path), RTLD_NOW | RTLD_LOCAL);
   cr_assert(library, "%s", dlerror());
@@ -136,6 +137,7 @@ static inline const char *simmed_wrong(const simmed *c, void *library, ft_arena 
   for (int i = 0; i < launches && !wrong; i++) {
     call.seed = (uint64_t)i + 1;
     call.landing = (ft_sim_landing)i;
+    call.fuel = c->fuel;
     wrong = simmed_launch(c, &call, out, arena);
   }
   return wrong;
