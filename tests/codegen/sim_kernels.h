@@ -132,6 +132,13 @@ static ft_kir *output_read_back(ft_arena *arena) {
   return hand_end(h);
 }
 
+// All blocks store to the same place.
+static ft_kir *stored_by_two_blocks(ft_arena *arena) {
+  frame f = open_frame(arena);
+  hand_store(&f.h, f.out, hand_load(&f.h, f.in, 1, own_place(&f)), f.h.thread);
+  return hand_end(&f.h);
+}
+
 // ---- registers
 
 static ft_kir *register_past_the_end(ft_arena *arena) {
@@ -253,6 +260,21 @@ static ft_kir *copy_still_under_way(ft_arena *arena) {
   return copy_by(arena, (plan){.batches = 1, .has_commit = true});
 }
 
+// Each thread waits when the barrier is past, and reads what the one before it copied.
+static ft_kir *copy_awaited_late(ft_arena *arena) {
+  frame f = open_frame(arena);
+  hand *h = &f.h;
+  uint32_t slab = ft_kir_shared(h->kir, h->here, FT_F32, THREADS);
+  ft_kir_copy(h->kir, h->here, f.in, own_place(&f), slab, h->thread, 1, 0);
+  ft_kir_commit(h->kir, h->here);
+  ft_kir_barrier(h->kir, h->here);
+  ft_kir_wait(h->kir, h->here, 0);
+  ft_kir_id before = ft_kir_index(h->kir, FT_KIR_ISUB, h->thread, hand_number(h, 1));
+  before = ft_kir_index(h->kir, FT_KIR_IMAX, before, hand_number(h, 0));
+  hand_store(h, f.out, hand_load(h, slab, 1, before), own_place(&f));
+  return hand_end(h);
+}
+
 // Two copies to the same place before a wait.
 static ft_kir *copy_twice(ft_arena *arena) {
   frame f = open_frame(arena);
@@ -298,6 +320,7 @@ static const struct {
     {"one block more than there are", counted_too_far, FT_SIM_UNCOUNTED},
     {"a counter that is not there", counted_out_of_bounds, FT_SIM_BOUNDS},
     {"an output read by the last block", output_read_back, FT_SIM_FINE},
+    {"two blocks that store to one place", stored_by_two_blocks, FT_SIM_RACE},
     {"a register past the end", register_past_the_end, FT_SIM_BOUNDS},
     {"a loop without a step", loop_without_a_step, FT_SIM_ENDLESS},
     {"rounds apart", rounds_apart, FT_SIM_FINE},
@@ -307,6 +330,7 @@ static const struct {
     {"a copy of the thread's own", copy_of_its_own, FT_SIM_FINE},
     {"a copy over what the thread stored", copy_over_its_own, FT_SIM_FINE},
     {"a copy that others read without a barrier", copy_without_a_barrier, FT_SIM_RACE},
+    {"a wait behind the barrier", copy_awaited_late, FT_SIM_RACE},
     {"a copy without a wait", copy_without_a_wait, FT_SIM_UNWAITED},
     {"a copy without a commit", copy_without_a_commit, FT_SIM_UNWAITED},
     {"a wait for one batch too few", copy_still_under_way, FT_SIM_UNWAITED},
