@@ -246,9 +246,10 @@ static void draw_strangers(sketch *s) {
   output(s, two(s, FT_OP_MUL, one(s, FT_OP_TANH, x), x));
   output(s, two(s, FT_OP_SUB, y, reduce(s, FT_OP_REDUCE_SUM, y, 2)));
 }
+// One in batches: the number of a block matters, not only what it leaves of a division.
 static void draw_two_products(sketch *s) {
-  output(s, two(s, FT_OP_MATMUL, input(s, FT_F32, SHAPE(45, 24)),
-                input(s, FT_F32, SHAPE(24, 70))));
+  output(s, two(s, FT_OP_MATMUL, input(s, FT_F32, SHAPE(2, 37, 24)),
+                input(s, FT_F32, SHAPE(24, 38))));
   uint32_t y = two(s, FT_OP_MATMUL, input(s, FT_F32, SHAPE(66, 19)),
                    input(s, FT_F32, SHAPE(19, 40)));
   output(s, one(s, FT_OP_RELU, y));
@@ -266,8 +267,8 @@ static void draw_shared_input(sketch *s) {
 }
 static void draw_two_sums(sketch *s) {
   uint32_t x = input(s, FT_F32, SHAPE(5, 700)), y = input(s, FT_F32, SHAPE(9, 520));
-  output(s, reduce(s, FT_OP_REDUCE_SUM, one(s, FT_OP_ABS, x), 2));
-  output(s, reduce(s, FT_OP_REDUCE_MAX, y, 2));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, one(s, FT_OP_NEG, x), 2));
+  output(s, reduce(s, FT_OP_REDUCE_SUM, y, 2));
   output(s, one(s, FT_OP_RELU, input(s, FT_F32, SHAPE(11, 23))));
 }
 static void draw_partly_empty(sketch *s) {

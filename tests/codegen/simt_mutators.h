@@ -316,8 +316,10 @@ static bool take_wrong_slot(mutation *m, ft_kir_block *block, ft_kir_stmt *befor
                             ft_kir_stmt *s) {
   (void)block, (void)before;
   if (s != m->kir->body.first) return false;  // once
+  bool *used = FT_NEW_ARRAY(m->kir->arena, bool, m->kir->value_count);
+  mark_used(m, used, &m->kir->body);
   for (uint32_t i = 1; i < m->kir->value_count; i++) {
-    if (!is_slot(m->kir, &m->kir->value[i]) || !is_site(m)) continue;
+    if (!used[i] || !is_slot(m->kir, &m->kir->value[i]) || !is_site(m)) continue;
     int64_t slots = 0;
     ft_kir_is_number(m->kir, m->kir->value[i].operand[1], &slots);
     ft_kir_id wrong = ft_kir_number(m->kir, slots - 1);

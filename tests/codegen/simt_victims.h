@@ -42,10 +42,11 @@ static const victim turn_victims[] = {
     {"odd turn", FIRST_TURNS},
     {"two layouts", FIRST_TURNS + 2},
 };
+// One by one and taking turns, split rows with a workspace, shared memory of both.
 static const victim block_victims[] = {
-    {"strangers", FIRST_BLOCKS},
-    {"strangers", FIRST_BLOCKS + 1},
-    {"shared input", FIRST_BLOCKS},
+    {"strangers", FIRST_BLOCKS},    {"strangers", FIRST_BLOCKS + 1},
+    {"shared input", FIRST_BLOCKS}, {"two sums", FIRST_BLOCKS + 4},
+    {"two products", FIRST_BLOCKS},
 };
 // Workspace and grid-done, register files, copies of 4 and 2 stages.
 static const victim hand_victims[] = {
@@ -86,7 +87,10 @@ static const char *const harmless[] = {
     "long product, gemm 1: a guard dropped, 1",
     "long product, gemm 2: a copy without a condition, 4",
     "long product, gemm 2: a copy without a condition, 9",
+    "heads, gemm 0: a guard dropped, 1",
     "heads, gemm 0: a guard dropped, 2",
+    "heads, gemm 0: a guard dropped, 3",
+    "two products, blocks 0: a guard dropped, 17",
     // Rows that are there, of terms that are, or meet zeros of the other operand.
     "long product, gemm 2: a copy without a condition, 0",
     "long product, gemm 2: a copy without a condition, 1",
@@ -94,11 +98,18 @@ static const char *const harmless[] = {
     "long product, gemm 2: a copy without a condition, 6",
     "long product, gemm 2: a copy without a condition, 10",
     "long product, gemm 2: a copy without a condition, 11",
+    // From elsewhere, of rows that are not there: a thread's last copy is always of
+    // zeros.
+    "long product, gemm 2: a copy aside, 6",
+    "long product, gemm 2: a copy aside, 16",
+    "long product, gemm 2: a copy aside, 26",
     // A step past the end, of zeros, that nothing multiplies or that adds nothing.
     "long product, gemm 1: a guard dropped, 2",
     "long product, gemm 1: a guard dropped, 6",
     "long product, gemm 2: a guard dropped, 0",
     "long product, gemm 0: a loop too long, 0",
+    "two products, blocks 0: a loop too long, 0",
+    "two products, blocks 0: a loop too long, 1",
     // Slots one element further apart: the last row's padding has room for it.
     "long product, gemm 2: a wrong stride, 7",
     // Terms past the end are zeros in the slabs; a partial sum past it has no terms.
