@@ -25,29 +25,6 @@ typedef struct counter {
 // ---- addresses
 // -----------------------------------------------------------------------------
 
-static int64_t calculate(ft_kir_op op, int64_t a, int64_t b) {
-  if ((op == FT_KIR_IDIV || op == FT_KIR_IMOD) && b <= 0) return 0;
-  switch (op) {
-    case FT_KIR_IADD:
-      return a + b;
-    case FT_KIR_ISUB:
-      return a - b;
-    case FT_KIR_IMUL:
-      return a * b;
-    case FT_KIR_IDIV:
-      return a / b;
-    case FT_KIR_IMOD:
-      return a % b;
-    case FT_KIR_IMIN:
-      return a < b ? a : b;
-    case FT_KIR_IMAX:
-      return a > b ? a : b;
-    default:
-      FT_ASSERT(op == FT_KIR_ILESS);
-      return a < b;
-  }
-}
-
 static const lanes *evaluate(counter *c, ft_kir_id id) {
   lanes *m = &c->memo[id];
   const ft_kir_value *v = &c->kir->value[id];
@@ -60,7 +37,7 @@ static const lanes *evaluate(counter *c, ft_kir_id id) {
   const lanes *a = evaluate(c, v->operand[0]), *b = evaluate(c, v->operand[1]);
   m->is_known = a->is_known && b->is_known;
   for (int i = 0; m->is_known && i < WARP; i++)
-    m->at[i] = calculate(v->op, a->at[i], b->at[i]);
+    m->at[i] = ft_kir_calculate(v->op, a->at[i], b->at[i]);
   return m;
 }
 

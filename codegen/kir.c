@@ -137,7 +137,8 @@ bool ft_kir_is_number(const ft_kir *kir, ft_kir_id id, int64_t *out) {
   return true;
 }
 
-static int64_t folded(ft_kir_op op, int64_t a, int64_t b) {
+int64_t ft_kir_calculate(ft_kir_op op, int64_t a, int64_t b) {
+  if ((op == FT_KIR_IDIV || op == FT_KIR_IMOD) && b <= 0) return 0;
   switch (op) {
     case FT_KIR_IADD:
       return a + b;
@@ -161,7 +162,7 @@ static int64_t folded(ft_kir_op op, int64_t a, int64_t b) {
 ft_kir_id ft_kir_index(ft_kir *kir, ft_kir_op op, ft_kir_id a, ft_kir_id b) {
   int64_t x = 0, y = 0;
   bool has_x = ft_kir_is_number(kir, a, &x), has_y = ft_kir_is_number(kir, b, &y);
-  if (has_x && has_y) return ft_kir_number(kir, folded(op, x, y));
+  if (has_x && has_y) return ft_kir_number(kir, ft_kir_calculate(op, x, y));
   bool adds = op == FT_KIR_IADD || (op == FT_KIR_ISUB && has_y);
   if (adds && has_y && y == 0) return a;
   if (op == FT_KIR_IADD && has_x && x == 0) return b;

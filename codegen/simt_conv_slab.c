@@ -3,38 +3,6 @@
 
 enum { PAD = 1 };  // between the terms of the slab of filters: other banks
 
-static ft_kir_id number(ft_conv_emitter *c, int64_t n) {
-  return ft_places_number(&c->e->places, n);
-}
-
-static ft_kir_id calculate(ft_conv_emitter *c, ft_kir_op op, ft_kir_id a, ft_kir_id b) {
-  return ft_places_index(&c->e->places, op, a, b);
-}
-
-static ft_kir_id plus(ft_conv_emitter *c, ft_kir_id a, ft_kir_id b) {
-  return calculate(c, FT_KIR_IADD, a, b);
-}
-
-static ft_kir_id times(ft_conv_emitter *c, ft_kir_id a, int64_t n) {
-  return calculate(c, FT_KIR_IMUL, a, number(c, n));
-}
-
-static ft_kir_id divided(ft_conv_emitter *c, ft_kir_id a, int64_t n) {
-  return calculate(c, FT_KIR_IDIV, a, number(c, n));
-}
-
-static ft_kir_id rest_of(ft_conv_emitter *c, ft_kir_id a, int64_t n) {
-  return calculate(c, FT_KIR_IMOD, a, number(c, n));
-}
-
-static ft_kir_id named(ft_conv_emitter *c, ft_kir_id index) {
-  return ft_loop_named(c->e, index);
-}
-
-static ft_affine affine(ft_conv_emitter *c, ft_kir_id index) {
-  return ft_affine_of(&c->e->places, index);
-}
-
 // ---- slabs
 // -------------------------------------------------------------------------------------
 

@@ -39,26 +39,7 @@ static int64_t evaluate(ft_simt_lanes *l, const ft_kir_value *v, ft_kir_id id,
     return v->level == FT_KIR_PER_THREAD ? (int64_t)lane * FAR_APART : 0;
   int64_t a = ft_simt_lanes_at(l, v->operand[0], lane),
           b = ft_simt_lanes_at(l, v->operand[1], lane);
-  switch (v->op) {
-    case FT_KIR_IADD:
-      return a + b;
-    case FT_KIR_ISUB:
-      return a - b;
-    case FT_KIR_IMUL:
-      return a * b;
-    case FT_KIR_IDIV:
-      return b > 0 ? a / b : 0;
-    case FT_KIR_IMOD:
-      return b > 0 ? a % b : 0;
-    case FT_KIR_IMIN:
-      return a < b ? a : b;
-    case FT_KIR_IMAX:
-      return a > b ? a : b;
-    case FT_KIR_ILESS:
-      return a < b;
-    default:
-      return 0;
-  }
+  return v->operand_count == 2 ? ft_kir_calculate(v->op, a, b) : 0;
 }
 
 int64_t ft_simt_lanes_at(ft_simt_lanes *l, ft_kir_id id, uint32_t lane) {

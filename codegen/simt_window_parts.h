@@ -57,4 +57,39 @@ void ft_window_fill(ft_window_emitter *w);
 // Item |q| of the thread, into its total.
 void ft_window_combine(ft_window_emitter *w, uint32_t q);
 
+// ---- indices, in few words
+
+static inline ft_kir_id number(ft_window_emitter *w, int64_t n) {
+  return ft_places_number(&w->e->places, n);
+}
+
+static inline ft_kir_id calculate(ft_window_emitter *w, ft_kir_op op, ft_kir_id a,
+                                  ft_kir_id b) {
+  return ft_places_index(&w->e->places, op, a, b);
+}
+
+static inline ft_kir_id plus(ft_window_emitter *w, ft_kir_id a, ft_kir_id b) {
+  return calculate(w, FT_KIR_IADD, a, b);
+}
+
+static inline ft_kir_id times(ft_window_emitter *w, ft_kir_id a, int64_t n) {
+  return calculate(w, FT_KIR_IMUL, a, number(w, n));
+}
+
+static inline ft_kir_id divided(ft_window_emitter *w, ft_kir_id a, int64_t n) {
+  return calculate(w, FT_KIR_IDIV, a, number(w, n));
+}
+
+static inline ft_kir_id rest_of(ft_window_emitter *w, ft_kir_id a, int64_t n) {
+  return calculate(w, FT_KIR_IMOD, a, number(w, n));
+}
+
+static inline ft_kir_id named(ft_window_emitter *w, ft_kir_id index) {
+  return ft_loop_named(w->e, index);
+}
+
+static inline ft_affine affine(ft_window_emitter *w, ft_kir_id index) {
+  return ft_affine_of(&w->e->places, index);
+}
+
 #endif

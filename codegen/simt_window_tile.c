@@ -6,38 +6,6 @@
 
 enum { MOST_UNROLLED = 64 };  // positions of a window
 
-static ft_kir_id number(ft_window_emitter *w, int64_t n) {
-  return ft_places_number(&w->e->places, n);
-}
-
-static ft_kir_id calculate(ft_window_emitter *w, ft_kir_op op, ft_kir_id a, ft_kir_id b) {
-  return ft_places_index(&w->e->places, op, a, b);
-}
-
-static ft_kir_id plus(ft_window_emitter *w, ft_kir_id a, ft_kir_id b) {
-  return calculate(w, FT_KIR_IADD, a, b);
-}
-
-static ft_kir_id times(ft_window_emitter *w, ft_kir_id a, int64_t n) {
-  return calculate(w, FT_KIR_IMUL, a, number(w, n));
-}
-
-static ft_kir_id divided(ft_window_emitter *w, ft_kir_id a, int64_t n) {
-  return calculate(w, FT_KIR_IDIV, a, number(w, n));
-}
-
-static ft_kir_id rest_of(ft_window_emitter *w, ft_kir_id a, int64_t n) {
-  return calculate(w, FT_KIR_IMOD, a, number(w, n));
-}
-
-static ft_kir_id named(ft_window_emitter *w, ft_kir_id index) {
-  return ft_loop_named(w->e, index);
-}
-
-static ft_affine affine(ft_window_emitter *w, ft_kir_id index) {
-  return ft_affine_of(&w->e->places, index);
-}
-
 // ---- filling
 // -------------------------------------------------------------------------------------
 
