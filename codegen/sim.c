@@ -3,7 +3,7 @@
 #include "codegen/sim_parts.h"
 #include "core/rng.h"
 
-enum { FUEL = 1 << 24, MOST_BLOCKS = 1 << 24 };
+enum { FUEL = 1 << 30, MOST_BLOCKS = 1 << 24 };
 
 static const char *const fault_texts[FT_SIM_FAULTS] = {
     [FT_SIM_FINE] = "fine",

@@ -89,7 +89,7 @@ typedef struct ft_sim_call {
   uint32_t outputs;
   uint64_t workspace_bytes;  // 0 before the first launch; give it as it is to the next
   uint64_t seed;             // of the order of blocks
-  uint64_t fuel;             // steps of a block's loops; 0: 2^24
+  uint64_t fuel;             // steps of a block's loops; 0: 2^30
   ft_sim_landing landing;
 } ft_sim_call;
 
