@@ -64,6 +64,7 @@ static ft_status print_one(batch *b, const ft_candidate *candidate, uint32_t *of
   FT_TRY(ft_simt_work_of(e.kernel.kir, &work, error));
   out->grid = launch.grid;
   out->workspace_bytes = launch.workspace_bytes;
+  out->has_copies = launch.has_copies;
   out->steps = work.steps;
   *of = unit_named(b, name, text);
   return FT_OK;

@@ -13,7 +13,8 @@ typedef struct ft_sim_kernel {
   ft_sim_entry *entry;  // as long as the arena
   int64_t grid;
   uint64_t workspace_bytes;
-  double steps;  // statements' elements, about: what running all blocks takes
+  bool has_copies;  // asynchronous ones: run it with both landings
+  double steps;     // statements' elements, about: what running all blocks takes
 } ft_sim_kernel;
 
 // out[i] for candidate[i], of a GPU's target. Equal kernels are built once, all in

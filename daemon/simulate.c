@@ -213,14 +213,22 @@ static const char *name_of(const ft_plan *plan, uint32_t position, ft_arena *are
   return name.failed ? NULL : name.text;
 }
 
-static ft_status check_kernel(bench *b, ft_error *error) {
-  ft_comparison_init(&b->out->comparison);
-  b->out->of_blocks = b->kernel->grid;
+static ft_status check_landing(bench *b, ft_sim_landing landing, ft_error *error) {
+  b->out->blocks = 0;
   FT_TRY(prepare(b, error));
+  b->call.landing = landing;
   FT_TRY(run_blocks(b, error));
   if (b->out->fault) return FT_OK;
   for (uint32_t i = 0; i < b->call.outputs; i++) FT_TRY(compare_output(b, i, error));
   return FT_OK;
+}
+
+static ft_status check_kernel(bench *b, ft_error *error) {
+  ft_comparison_init(&b->out->comparison);
+  b->out->of_blocks = b->kernel->grid;
+  FT_TRY(check_landing(b, FT_SIM_EARLY, error));
+  if (b->out->fault || !b->kernel->has_copies) return FT_OK;
+  return check_landing(b, FT_SIM_LATE, error);
 }
 
 static ft_status check_one(const ft_plan *plan, uint32_t position,
