@@ -69,10 +69,6 @@ ft_within ft_loop_within(ft_loop_emitter *e, ft_affine a, int64_t low, int64_t h
 ft_kir_id ft_loop_index(ft_loop_emitter *e, ft_affine a);
 
 // ---- sections
-// -------------------------------------------------------------------------- An emitter
-// with an empty kernel.
-FT_MUST_CHECK ft_status ft_loop_open(const ft_workload *workload, ft_arena *arena,
-                                     ft_loop_emitter **out, ft_error *error);
 // All outputs of |section| at the |count| places.
 void ft_loop_store(ft_loop_emitter *e, const ft_loop_section *section,
                    const ft_place *const *place, uint32_t count);

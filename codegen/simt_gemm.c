@@ -10,7 +10,6 @@ enum {
   VECTOR_BYTES = 16,
   MOST_HELD = 32,           // elements of a slab that a thread holds
   MOST_SHARED = 160 << 10,  // bytes: what a block of sm_80 can have
-  ALWAYS_SUMMED = 32,       // terms that no rounding spoils
 };
 
 // ---- what it takes
@@ -83,11 +82,8 @@ static void plan_slab(ft_gemm *g, int which) {
 
 // Terms that one sum may have, in steps; 0: all.
 static int64_t sum_steps(const ft_gemm *g) {
-  double most = 4 * sqrt((double)g->q.k);
-  if (g->q.dtype != FT_F32) return 0;  // F64 and short floats are compared by less
-  if (most < ALWAYS_SUMMED) most = ALWAYS_SUMMED;
-  int64_t steps = (int64_t)(most / g->choice->block_k);
-  return steps < g->split_steps ? steps : 0;
+  double steps = floor(ft_simt_product_most_terms(&g->q) / g->choice->block_k);
+  return steps < (double)g->split_steps ? (int64_t)steps : 0;
 }
 
 static ft_status plan(const ft_workload *workload, const ft_simt_gemm_choice *choice,

@@ -1,6 +1,8 @@
 #include "codegen/simt_product.h"
 
-enum { VECTOR_BYTES = 16 };
+#include <math.h>
+
+enum { VECTOR_BYTES = 16, ALWAYS_SUMMED = 32 };  // terms that no rounding spoils
 
 // ---- what is taken
 // ---------------------------------------------------------------------------
@@ -78,6 +80,11 @@ ft_simt_product ft_simt_product_of(const ft_workload *workload) {
     q.has_other_anchor |= other != p && ft_loop_is_anchor(other);
   }
   return q;
+}
+
+double ft_simt_product_most_terms(const ft_simt_product *q) {
+  if (q->dtype != FT_F32) return (double)INFINITY;
+  return fmax(4 * sqrt((double)q->k), ALWAYS_SUMMED);
 }
 
 // ---- places

@@ -41,6 +41,11 @@ FT_MUST_CHECK ft_status ft_simt_product_store_lanes(const ft_simt_product *produ
                                                     uint16_t most, ft_arena *arena,
                                                     uint16_t *out, ft_error *error);
 
+// How many terms one f32 sum may have before it is added to others, so that roundings in
+// one direction stay within what the comparison allows (docs/decisions.md). INFINITY:
+// any number; F64, and short floats, whose outputs are compared by less.
+double ft_simt_product_most_terms(const ft_simt_product *product);
+
 // ---- emitting; |product|'s emitter is open --------------------------------------------
 // Sets the dims of the batch with number |batch|.
 void ft_simt_product_enter_batch(ft_simt_product *product, ft_kir_id batch);

@@ -10,7 +10,6 @@ enum {
   MOST_UNROLL = 4,
   MOST_HELD = 64,          // sums of a thread
   MOST_SHARED = 48 << 10,  // bytes
-  ALWAYS_SUMMED = 32,      // terms that no rounding spoils
 };
 
 typedef struct skinny {
@@ -83,13 +82,10 @@ static ft_status plan(const ft_workload *workload, const ft_simt_skinny_choice *
   return FT_OK;
 }
 
-// Terms of one sum before it is added to others: as in simt_gemm.h.
 static const char *drift_refusal(const skinny *s, ft_arena *arena) {
-  double most = 4 * sqrt((double)s->q.k),
-         per_round = (double)s->round * s->choice->unroll;
+  double per_round = (double)s->round * s->choice->unroll;
   double terms = ceil((double)s->q.k / per_round);
-  if (most < ALWAYS_SUMMED) most = ALWAYS_SUMMED;
-  if (s->q.dtype != FT_F32 || terms <= most) return NULL;
+  if (terms <= ft_simt_product_most_terms(&s->q)) return NULL;
   return ft_arena_printf(arena, "sums of %.0f terms drift", terms);
 }
 

@@ -1,6 +1,6 @@
 // SIM tells a wrong kernel from a right one: kernels with one thing changed, each caught.
 //   FT_SIMT_VICTIM=conv  only drawings with this in their name
-//   FT_SIMT_MUTANTS=99   of a victim and a kind of change (6), spread over its places
+//   FT_SIMT_MUTANTS=6    of a victim and a kind of change (all), spread over its places
 #include "simt_mutators.h"
 #include "simt_victims.h"
 
@@ -124,7 +124,7 @@ static void check_family(family_name f) {
   mutants m;
   open_mutants(&m);
   const char *most = getenv("FT_SIMT_MUTANTS");
-  add_family(&m, f, most ? (uint32_t)strtoul(most, NULL, 10) : 6);
+  add_family(&m, f, most ? (uint32_t)strtoul(most, NULL, 10) : MOST_MUTANTS);
   expect_all(&m);
   cr_assert_eq(count_missed(&m), 0);
   fprintf(stderr, "%u mutants\n", m.count);
