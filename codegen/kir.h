@@ -183,7 +183,7 @@ uint32_t ft_kir_registers(ft_kir *kir, ft_kir_block *at, ft_kir_type type, int64
 // ---- indices (folded when known) -----------------------------------------------------
 ft_kir_id ft_kir_number(ft_kir *kir, int64_t value);
 ft_kir_id ft_kir_index(ft_kir *kir, ft_kir_op op, ft_kir_id a, ft_kir_id b);
-// What |op|, IADD to ILESS, makes of two numbers; a division by 0 gives 0.
+// What |op|, IADD to ILESS, makes of two numbers; a division by 0 or less gives 0.
 int64_t ft_kir_calculate(ft_kir_op op, int64_t a, int64_t b);
 // The integer element |a| (one lane) as an index.
 ft_kir_id ft_kir_to_index(ft_kir *kir, ft_kir_id a);
