@@ -223,8 +223,7 @@ static ft_status print_cpu(const ft_candidate *candidate, ft_arena *arena,
 
 static ft_status print_gpu(ft_arena *arena, ft_emitted *out, const char **reason,
                            ft_error *error) {
-  FT_TRY(ft_cuda_kernel_make(out->kernel.kir, out->kernel.min_blocks, arena, &out->cuda,
-                             reason, error));
+  FT_TRY(ft_cuda_kernel_make(out->kernel.kir, arena, &out->cuda, reason, error));
   if (*reason) return FT_OK;
   out->kernel.grid = (uint32_t)out->cuda.launch.grid;
   return FT_OK;

@@ -8,7 +8,7 @@
 #include "graph/evaluator.h"
 
 // Part of every key: raise it when the text printed for any candidate changes.
-#define FT_CODEGEN_VERSION 2
+#define FT_CODEGEN_VERSION 3
 
 // What an entry returns when an index of a gather is out of range: nothing was read with
 // it, outputs are unfinished; and, of the tactic onednn, that plus the library's

@@ -8,13 +8,13 @@
 // The name that is hashed: the real one follows from the hash.
 static const char unnamed[] = "ft_kernel";
 
-ft_status ft_cuda_kernel_make(ft_kir *kir, uint32_t min_blocks, ft_arena *arena,
-                              ft_cuda_kernel *out, const char **reason, ft_error *error) {
+ft_status ft_cuda_kernel_make(ft_kir *kir, ft_arena *arena, ft_cuda_kernel *out,
+                              const char **reason, ft_error *error) {
   *out = (ft_cuda_kernel){0};
   *reason = NULL;
   ft_error why;
   const char *text;
-  ft_status status = ft_print_cuda(kir, unnamed, min_blocks, &text, &out->launch, &why);
+  ft_status status = ft_print_cuda(kir, unnamed, &text, &out->launch, &why);
   if (status == FT_UNSUPPORTED) {
     *reason = ft_arena_strdup(arena, why.text);
     FT_OOM_IF(!*reason, error);
@@ -27,7 +27,7 @@ ft_status ft_cuda_kernel_make(ft_kir *kir, uint32_t min_blocks, ft_arena *arena,
   ft_hash_hex(&s->body_hash, hex);
   s->entry = ft_arena_printf(arena, "ft_k%.24s", hex);
   FT_OOM_IF(!s->entry, error);
-  FT_TRY(ft_print_cuda(kir, s->entry, min_blocks, &s->text, &out->launch, error));
+  FT_TRY(ft_print_cuda(kir, s->entry, &s->text, &out->launch, error));
   return ft_simt_work_of(kir, &out->work, error);
 }
 

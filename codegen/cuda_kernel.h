@@ -12,11 +12,11 @@ typedef struct ft_cuda_kernel {
   ft_kernel_work work;
 } ft_cuda_kernel;
 
-// Prints |kir|; its name comes from the hash of its text. |min_blocks|: as ft_print_cuda
-// has it. *reason: why it has no CUDA text; NULL when it has.
-FT_MUST_CHECK ft_status ft_cuda_kernel_make(ft_kir *kir, uint32_t min_blocks,
-                                            ft_arena *arena, ft_cuda_kernel *out,
-                                            const char **reason, ft_error *error);
+// Prints |kir|; its name comes from the hash of its text. *reason: why it has no CUDA
+// text; NULL when it has.
+FT_MUST_CHECK ft_status ft_cuda_kernel_make(ft_kir *kir, ft_arena *arena,
+                                            ft_cuda_kernel *out, const char **reason,
+                                            ft_error *error);
 
 // Fills outcome, path, log, build_ns, facts and launch of |module| from what was built
 // for |chip|. A kernel that spills is a kernel; one that no multiprocessor can hold ends

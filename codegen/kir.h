@@ -162,9 +162,12 @@ typedef struct ft_kir {
   ft_kir_buffer *buffer;
   ft_kir_block body;
   uint64_t scratch_bytes, workspace_bytes;
-  bool failed;        // out of memory; nothing may be printed
-  ft_kir_stmt spare;  // what builders get then
+  uint32_t min_blocks;  // GPUs: that one multiprocessor has registers for; 0: not said
+  bool failed;          // out of memory; nothing may be printed
+  ft_kir_stmt spare;    // what builders get then
 } ft_kir;
+
+enum { FT_KIR_MOST_BLOCKS = 32 };  // on a multiprocessor at a time, whatever the chip
 
 ft_kir *ft_kir_create(ft_arena *arena);  // NULL: out of memory
 
@@ -252,7 +255,10 @@ void ft_kir_append(ft_kir_block *at, ft_kir_stmt *stmt);
 //  6. grid-done counts in an i32 workspace buffer, inside the grid loop;
 //  7. an index into several registers depends on numbers and UNROLL loops only;
 //  8. copies go from global memory that is not written to shared memory, 4, 8 or 16 bytes
-//     at a time, inside the thread loop, as do commits and waits.
+//     at a time, inside the thread loop, as do commits and waits;
+//  9. min_blocks and their threads are what a multiprocessor of some chip can hold.
 const char *ft_kir_verify(ft_kir *kir);
+// NULL, or why no multiprocessor of any chip holds |min_blocks| of |threads|. Static.
+const char *ft_kir_min_blocks_refusal(uint32_t min_blocks, int64_t threads);
 
 #endif

@@ -2,6 +2,8 @@
 #include "codegen/expressions.h"
 #include "codegen/kir.h"
 
+enum { MOST_THREADS = 2048 };  // of a multiprocessor, whatever the chip
+
 typedef struct verifier {
   ft_kir *kir;
   bool *is_defined;   // [value_count]
@@ -187,6 +189,16 @@ static void check_loop_place(verifier *v, const ft_kir_stmt *s) {
   if (s->loop == FT_KIR_GRID && (v->depth || v->in_grid)) FAIL(v, "a grid loop inside");
   if (s->loop == FT_KIR_THREAD && (!v->in_grid || v->depth != 1))
     FAIL(v, "a thread loop that is not directly in the grid loop");
+  if (s->loop != FT_KIR_THREAD || !ft_kir_is_number(v->kir, s->end, &n)) return;
+  const char *wrong = ft_kir_min_blocks_refusal(v->kir->min_blocks, n);
+  if (wrong) FAIL(v, "%s", wrong);
+}
+
+const char *ft_kir_min_blocks_refusal(uint32_t min_blocks, int64_t threads) {
+  if (min_blocks > FT_KIR_MOST_BLOCKS) return "min_blocks is not 0 to 32";
+  if (threads > MOST_THREADS / (min_blocks ? min_blocks : 1))
+    return "min_blocks of so many threads are over the 2048 of a multiprocessor";
+  return NULL;
 }
 
 static void check_for(verifier *v, const ft_kir_stmt *s) {

@@ -286,12 +286,11 @@ static ft_status put_kernel(ft_simt_printer *p, ft_simt_launch *out_launch,
   return FT_OK;
 }
 
-ft_status ft_print_cuda(ft_kir *kir, const char *name, uint32_t min_blocks,
-                        const char **out_text, ft_simt_launch *out_launch,
-                        ft_error *error) {
+ft_status ft_print_cuda(ft_kir *kir, const char *name, const char **out_text,
+                        ft_simt_launch *out_launch, ft_error *error) {
   ft_simt_printer p;
   FT_TRY(open_printer(kir, false, &p, error));
-  ft_simt_put_head(&p, name, min_blocks);
+  ft_simt_put_head(&p, name);
   FT_TRY(put_kernel(&p, out_launch, error));
   ft_strbuf text = ft_strbuf_init(kir->arena);
   ft_strbuf_printf(&text,
@@ -315,7 +314,7 @@ ft_status ft_print_sim(ft_kir *kir, const char *name, const char **out_text,
                        ft_simt_launch *out_launch, ft_error *error) {
   ft_simt_printer p;
   FT_TRY(open_printer(kir, true, &p, error));
-  ft_simt_put_head(&p, name, 0);
+  ft_simt_put_head(&p, name);
   FT_TRY(put_kernel(&p, out_launch, error));
   *out_text = p.out.text;
   return FT_OK;

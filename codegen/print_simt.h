@@ -28,12 +28,11 @@ typedef struct ft_simt_launch {
   bool has_copies;  // SIM: to be run with both landings
 } ft_simt_launch;
 
-// |min_blocks| per multiprocessor for __launch_bounds__, 0: none said. In the kernel's
-// arena; equal kernels give equal bytes. CUDA: the whole text. SIM: the function alone,
-// so that many can share a unit, after what ft_sim_prelude_for gives for all of them.
-// UNSUPPORTED: scratch memory, a dtype without kernels, or a copy whose alignment nothing
-// proves. INTERNAL: not well formed.
-FT_MUST_CHECK ft_status ft_print_cuda(ft_kir *kir, const char *name, uint32_t min_blocks,
+// In the kernel's arena; equal kernels give equal bytes. CUDA: the whole text. SIM: the
+// function alone, so that many can share a unit, after what ft_sim_prelude_for gives for
+// all of them. UNSUPPORTED: scratch memory, a dtype without kernels, or a copy whose
+// alignment nothing proves. INTERNAL: not well formed.
+FT_MUST_CHECK ft_status ft_print_cuda(ft_kir *kir, const char *name,
                                       const char **out_text, ft_simt_launch *out_launch,
                                       ft_error *error);
 FT_MUST_CHECK ft_status ft_print_sim(ft_kir *kir, const char *name, const char **out_text,

@@ -155,10 +155,10 @@ static void put_workspace(ft_simt_printer *p, const char *base) {
   }
 }
 
-static void put_cuda_head(ft_simt_printer *p, const char *name, uint32_t min_blocks) {
+static void put_cuda_head(ft_simt_printer *p, const char *name) {
   ft_strbuf_printf(&p->out, "extern \"C\" __global__ void __launch_bounds__(%u",
                    p->launch.threads);
-  if (min_blocks) ft_strbuf_printf(&p->out, ", %u", min_blocks);
+  if (p->kir->min_blocks) ft_strbuf_printf(&p->out, ", %u", p->kir->min_blocks);
   ft_strbuf_printf(&p->out, ")\n%s(int *ft_status", name);
   for (uint32_t a = 0; a < argument_count(p->kir); a++) put_argument(p, a);
   ft_strbuf_add(&p->out, ") {\n  (void)ft_status;\n");
@@ -199,9 +199,9 @@ static void put_sim_head(ft_simt_printer *p, const char *name) {
   put_sim_shared(p);
 }
 
-void ft_simt_put_head(ft_simt_printer *p, const char *name, uint32_t min_blocks) {
+void ft_simt_put_head(ft_simt_printer *p, const char *name) {
   if (p->is_sim)
     put_sim_head(p, name);
   else
-    put_cuda_head(p, name, min_blocks);
+    put_cuda_head(p, name);
 }

@@ -30,7 +30,7 @@ typedef struct ft_simt_printer {
 // Fills |p->launch| and |p->loop_of|. NULL, or why the kernel has no SIMT text.
 const char *ft_simt_measure(ft_simt_printer *p);
 // Up to the body's first statement.
-void ft_simt_put_head(ft_simt_printer *p, const char *name, uint32_t min_blocks);
+void ft_simt_put_head(ft_simt_printer *p, const char *name);
 
 // ---- statements
 void ft_simt_put_stmt(ft_simt_printer *p, const ft_kir_stmt *s);

@@ -45,7 +45,10 @@ const char *ft_simt_blocks_refusal(const ft_workload *workload,
   if (wrong) return wrong;
   if (build_bodies(&parts, choice, arena, body, &error) != FT_OK)
     return ft_arena_printf(arena, "%s", error.text);
-  return ft_kir_join_refusal(body, parts.count, choice->order, arena);
+  wrong = ft_kir_join_refusal(body, parts.count, choice->order, arena);
+  if (wrong) return wrong;
+  return ft_kir_min_blocks_refusal(choice->min_blocks,
+                                   ft_simt_any_threads(&choice->part[0]));
 }
 
 ft_status ft_simt_blocks_build(const ft_workload *workload,
@@ -55,7 +58,9 @@ ft_status ft_simt_blocks_build(const ft_workload *workload,
   ft_kir_body body[FT_MOST_PARTS];
   FT_TRY(ft_parts_make(workload, arena, &parts, error));
   FT_TRY(build_bodies(&parts, choice, arena, body, error));
-  return ft_kir_join(body, parts.count, choice->order, arena, out, error);
+  FT_TRY(ft_kir_join(body, parts.count, choice->order, arena, out, error));
+  (*out)->min_blocks = choice->min_blocks;
+  return FT_OK;
 }
 
 const char *ft_simt_blocks_choose(const ft_workload *workload, uint32_t threads,

@@ -14,6 +14,7 @@
 
 typedef struct ft_simt_blocks_choice {
   ft_kir_order order;
+  uint32_t min_blocks;                     // as in simt_choice.h; those of parts are 0
   uint32_t count;                          // of parts
   ft_simt_any_choice part[FT_MOST_PARTS];  // in the order of ft_parts_make
 } ft_simt_blocks_choice;

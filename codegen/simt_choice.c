@@ -4,6 +4,8 @@
 
 #include "core/strbuf.h"
 
+enum { REGISTERS = 65536 };  // of a multiprocessor, on every chip
+
 // ---- knobs
 // --------------------------------------------------------------------------------
 
@@ -15,6 +17,8 @@ typedef struct knob {
 
 #define KNOB(skeleton, name) \
   { #name, offsetof(ft_simt_any_choice, skeleton.name), false }
+#define COMMON(name) \
+  { #name, offsetof(ft_simt_any_choice, name), false }
 #define FLAG(skeleton, name) \
   { #name, offsetof(ft_simt_any_choice, skeleton.name), true }
 
@@ -22,20 +26,20 @@ static const knob nest_knobs[] = {
     KNOB(nest, threads),        KNOB(nest, vector), KNOB(nest, unroll),
     KNOB(nest, row_threads),    KNOB(nest, blocks), FLAG(nest, streams),
     KNOB(nest, column_threads), KNOB(nest, splits), KNOB(nest, buffer),
-    FLAG(nest, loads_once),     {NULL, 0, false},
+    FLAG(nest, loads_once),     COMMON(min_blocks), {NULL, 0, false},
 };
 _Static_assert(sizeof(ft_simt_buffer) == sizeof(uint32_t), "a knob");
 static const knob gemm_knobs[] = {
     KNOB(gemm, block_m),  KNOB(gemm, block_n),  KNOB(gemm, block_k),
     KNOB(gemm, thread_m), KNOB(gemm, thread_n), KNOB(gemm, stages),
     KNOB(gemm, splits),   FLAG(gemm, copies),   FLAG(gemm, shares_sums),
-    {NULL, 0, false},
+    COMMON(min_blocks),   {NULL, 0, false},
 };
 static const knob loop_knobs[] = {
-    KNOB(loop, threads), KNOB(loop, tile), {NULL, 0, false}};
+    KNOB(loop, threads), KNOB(loop, tile), COMMON(min_blocks), {NULL, 0, false}};
 static const knob skinny_knobs[] = {
     KNOB(skinny, threads), KNOB(skinny, term_threads), KNOB(skinny, unroll),
-    FLAG(skinny, streams), {NULL, 0, false},
+    FLAG(skinny, streams), COMMON(min_blocks),         {NULL, 0, false},
 };
 static const knob conv_knobs[] = {
     KNOB(conv, tile_channels),
@@ -44,16 +48,17 @@ static const knob conv_knobs[] = {
     KNOB(conv, thread_channels),
     KNOB(conv, thread_positions),
     KNOB(conv, vector),
+    COMMON(min_blocks),
     {NULL, 0, false},
 };
 static const knob window_knobs[] = {
     KNOB(window, threads),     KNOB(window, tile_rows), KNOB(window, tile_columns),
-    KNOB(window, tile_planes), {NULL, 0, false},
+    KNOB(window, tile_planes), COMMON(min_blocks),      {NULL, 0, false},
 };
 static const knob turn_knobs[] = {
     KNOB(turn, threads),     KNOB(turn, tile_near),  KNOB(turn, tile_far),
     KNOB(turn, vector_near), KNOB(turn, vector_far), FLAG(turn, swizzles),
-    FLAG(turn, streams),     {NULL, 0, false},
+    FLAG(turn, streams),     COMMON(min_blocks),     {NULL, 0, false},
 };
 
 // ---- skeletons
@@ -106,27 +111,59 @@ OVER_WORKLOAD(skinny)
 OVER_WORKLOAD(conv)
 OVER_WORKLOAD(window)
 
+#define OWN_THREADS(name)                                            \
+  static uint32_t name##_threads(const ft_simt_any_choice *choice) { \
+    return choice->name.threads;                                     \
+  }
+OWN_THREADS(nest)
+OWN_THREADS(loop)
+OWN_THREADS(turn)
+OWN_THREADS(skinny)
+OWN_THREADS(window)
+
+static uint32_t gemm_threads(const ft_simt_any_choice *choice) {
+  return ft_simt_gemm_threads(&choice->gemm);
+}
+
+static uint32_t conv_threads(const ft_simt_any_choice *choice) {
+  return ft_simt_conv_threads(&choice->conv);
+}
+
 static const struct {
   const char *name;
   const knob *knob;
+  uint32_t (*threads)(const ft_simt_any_choice *);
   const char *(*refusal)(const ft_workload *, const ft_simt_any_choice *, ft_arena *);
   ft_status (*build)(const ft_workload *, const ft_simt_any_choice *, ft_arena *,
                      ft_kir **, ft_error *);
 } skeletons[] = {
 #define FT_SIMT_SKELETON(NAME, name, choice) \
-  {#name, name##_knobs, name##_refusal, name##_build},
+  {#name, name##_knobs, name##_threads, name##_refusal, name##_build},
 #include "codegen/simt_skeletons.def"
 #undef FT_SIMT_SKELETON
 };
 
 const char *ft_simt_any_refusal(const ft_workload *workload,
                                 const ft_simt_any_choice *choice, ft_arena *arena) {
-  return skeletons[choice->skeleton].refusal(workload, choice, arena);
+  const char *wrong = skeletons[choice->skeleton].refusal(workload, choice, arena);
+  if (wrong) return wrong;
+  return ft_kir_min_blocks_refusal(choice->min_blocks, ft_simt_any_threads(choice));
 }
 
 ft_status ft_simt_any_build(const ft_workload *workload, const ft_simt_any_choice *choice,
                             ft_arena *arena, ft_kir **out, ft_error *error) {
-  return skeletons[choice->skeleton].build(workload, choice, arena, out, error);
+  FT_TRY(skeletons[choice->skeleton].build(workload, choice, arena, out, error));
+  (*out)->min_blocks = choice->min_blocks;
+  return FT_OK;
+}
+
+uint32_t ft_simt_any_threads(const ft_simt_any_choice *choice) {
+  return skeletons[choice->skeleton].threads(choice);
+}
+
+uint32_t ft_simt_min_blocks(uint32_t threads, uint32_t registers) {
+  uint32_t blocks = REGISTERS / (threads * registers);
+  return blocks > FT_KIR_MOST_BLOCKS ? FT_KIR_MOST_BLOCKS : blocks;
 }
 
 const char *ft_simt_skeleton_name(ft_simt_skeleton skeleton) {

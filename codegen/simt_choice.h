@@ -21,7 +21,9 @@ typedef enum ft_simt_skeleton {
   FT_SIMT_SKELETONS
 } ft_simt_skeleton;
 
-// |skeleton| says which member counts.
+// |skeleton| says which member counts. |min_blocks| is a knob of all: how many blocks the
+// registers of a multiprocessor must hold, which caps those of a thread; 0 leaves that to
+// the compiler.
 typedef struct ft_simt_any_choice {
   ft_simt_skeleton skeleton;
   union {
@@ -29,10 +31,11 @@ typedef struct ft_simt_any_choice {
 #include "codegen/simt_skeletons.def"
 #undef FT_SIMT_SKELETON
   };
+  uint32_t min_blocks;
 } ft_simt_any_choice;
 
-// NULL, or why the choice cannot work for |workload|: what its skeleton says, or that the
-// group has no common axes (nests, turns).
+// NULL, or why the choice cannot work for |workload|: what its skeleton says, that the
+// group has no common axes (nests, turns), or more blocks than a multiprocessor holds.
 const char *ft_simt_any_refusal(const ft_workload *workload,
                                 const ft_simt_any_choice *choice, ft_arena *arena);
 // |choice| was not refused.
@@ -48,8 +51,13 @@ const char *ft_simt_any_choose(const ft_workload *workload, uint32_t threads,
 // "nest", "gemm": static.
 const char *ft_simt_skeleton_name(ft_simt_skeleton skeleton);
 
-// A knob is a member of the choice's struct, an unsigned number or a flag (0, 1).
-// NULL: |index| is past the last. Names are static.
+// Threads of a block. |choice| was not refused.
+uint32_t ft_simt_any_threads(const ft_simt_any_choice *choice);
+// The min_blocks that caps a thread of such a block at |registers| or a few more.
+uint32_t ft_simt_min_blocks(uint32_t threads, uint32_t registers);
+
+// A knob is a member of the choice's struct, or min_blocks, the last of each: an unsigned
+// number or a flag (0, 1). NULL: |index| is past the last. Names are static.
 const char *ft_simt_knob_name(ft_simt_skeleton skeleton, uint32_t index);
 uint32_t ft_simt_knob_get(const ft_simt_any_choice *choice, uint32_t index);
 void ft_simt_knob_set(ft_simt_any_choice *choice, uint32_t index, uint32_t value);

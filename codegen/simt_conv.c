@@ -38,14 +38,18 @@ static const char *tile_refusal(const ft_simt_conv_choice *c) {
   return NULL;
 }
 
+uint32_t ft_simt_conv_threads(const ft_simt_conv_choice *c) {
+  return c->tile_channels / c->thread_channels *
+         (c->tile_positions / c->thread_positions);
+}
+
 static const char *choice_refusal(const ft_simt_conv_choice *c) {
   const char *wrong = tile_refusal(c);
   if (wrong) return wrong;
   if (c->thread_channels > c->tile_channels || c->thread_positions > c->tile_positions)
     return "a thread has more than the tile";
   if (c->vector > c->thread_positions) return "vector is more than thread_positions";
-  uint32_t threads =
-      c->tile_channels / c->thread_channels * (c->tile_positions / c->thread_positions);
+  uint32_t threads = ft_simt_conv_threads(c);
   if (threads < WARP || threads > 1024)
     return "a block of less than 32 or over 1024 threads";
   return NULL;
@@ -112,8 +116,7 @@ static ft_conv_emitter plan(const ft_workload *workload,
   c.n = c.y->dim[0] * c.points;
   c.k = c.w->dim[1] * c.taps;
   c.chunk = chunk_of(&c);
-  c.threads = choice->tile_channels / choice->thread_channels *
-              (choice->tile_positions / choice->thread_positions);
+  c.threads = ft_simt_conv_threads(choice);
   c.lanes[FT_CONV_FILTER] = filter_lanes(&c);
   c.lanes[FT_CONV_IMAGE] = c.is_pointwise ? (uint16_t)choice->vector : 1;
   return c;

@@ -33,7 +33,8 @@ typedef struct ft_simt_conv_choice {
 // |arena|.
 const char *ft_simt_conv_refusal(const ft_workload *workload,
                                  const ft_simt_conv_choice *choice, ft_arena *arena);
-// |choice| was not refused.
+// Of a block. |choice| was not refused, here and below.
+uint32_t ft_simt_conv_threads(const ft_simt_conv_choice *choice);
 FT_MUST_CHECK ft_status ft_simt_conv_build(const ft_workload *workload,
                                            const ft_simt_conv_choice *choice,
                                            ft_arena *arena, ft_kir **out,

@@ -19,7 +19,7 @@ static bool is_between(uint32_t n, uint32_t low, uint32_t high) {
   return n >= low && n <= high && !(n & (n - 1));
 }
 
-static uint32_t threads_of(const ft_simt_gemm_choice *c) {
+uint32_t ft_simt_gemm_threads(const ft_simt_gemm_choice *c) {
   return c->block_m / c->thread_m * (c->block_n / c->thread_n);
 }
 
@@ -34,7 +34,7 @@ static const char *tile_refusal(const ft_simt_gemm_choice *c) {
   if (!is_between(c->thread_m, 1, FT_GEMM_THREAD) ||
       !is_between(c->thread_n, 1, FT_GEMM_THREAD))
     return "thread_m or thread_n is not 1, 2, 4 or 8";
-  uint32_t threads = threads_of(c);
+  uint32_t threads = ft_simt_gemm_threads(c);
   if (threads < WARP || threads > 1024)
     return "a block of less than 32 or over 1024 threads";
   return NULL;
@@ -88,8 +88,9 @@ static int64_t sum_steps(const ft_gemm *g) {
 
 static ft_status plan(const ft_workload *workload, const ft_simt_gemm_choice *choice,
                       ft_arena *arena, ft_gemm *g, ft_error *error) {
-  *g = (ft_gemm){
-      .q = ft_simt_product_of(workload), .choice = choice, .threads = threads_of(choice)};
+  *g = (ft_gemm){.q = ft_simt_product_of(workload),
+                 .choice = choice,
+                 .threads = ft_simt_gemm_threads(choice)};
   g->math = ft_kir_math_dtype(g->q.dtype);
   g->tile_count = g->q.batches * tiles(g->q.m, choice->block_m);
   g->tile_count *= tiles(g->q.n, choice->block_n);

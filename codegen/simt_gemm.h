@@ -40,7 +40,8 @@ typedef struct ft_simt_gemm_choice {
 // what is no plain memory, splits without terms.
 const char *ft_simt_gemm_refusal(const ft_workload *workload,
                                  const ft_simt_gemm_choice *choice, ft_arena *arena);
-// |choice| was not refused.
+// Of a block. |choice| was not refused, here and below.
+uint32_t ft_simt_gemm_threads(const ft_simt_gemm_choice *choice);
 FT_MUST_CHECK ft_status ft_simt_gemm_build(const ft_workload *workload,
                                            const ft_simt_gemm_choice *choice,
                                            ft_arena *arena, ft_kir **out,

@@ -66,12 +66,6 @@ const char *ft_simt_check(ft_simt_skeleton skeleton, const ft_group_ir *ir,
   return wrong ? wrong : ft_simt_any_refusal(ir->workload, &choice, arena);
 }
 
-// Tiles in registers pay with occupancy. Not told so, ptxas (CUDA 13.0) holds some of
-// them to fewer registers for sm_100, and spills.
-static bool is_tiled(ft_simt_skeleton skeleton) {
-  return skeleton == FT_SIMT_CONV || skeleton == FT_SIMT_GEMM;
-}
-
 ft_status ft_simt_kernel(ft_simt_skeleton skeleton, const ft_group_ir *ir,
                          const ft_schedule *schedule, ft_arena *arena, ft_kernel *out,
                          ft_error *error) {
@@ -80,7 +74,6 @@ ft_status ft_simt_kernel(ft_simt_skeleton skeleton, const ft_group_ir *ir,
   if (wrong) FT_FAIL(error, FT_INVALID_ARGUMENT, "schedule: %s", wrong);
   FT_TRY(ft_simt_any_build(ir->workload, &choice, arena, &out->kir, error));
   out->workspace_bytes = out->kir->workspace_bytes;
-  out->min_blocks = is_tiled(skeleton) ? 1 : 0;
   return FT_OK;
 }
 

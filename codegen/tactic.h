@@ -14,8 +14,7 @@ typedef struct ft_kernel {
   const char *body;  // when |kir| is NULL
   uint32_t grid;
   uint64_t scratch_bytes, workspace_bytes;
-  uint32_t min_blocks;  // GPUs: that registers must leave room for; 0: not said
-  const char *link;     // NULL, or the library that the body calls: "dnnl"
+  const char *link;  // NULL, or the library that the body calls: "dnnl"
 } ft_kernel;
 
 typedef struct ft_schedules {

@@ -1,15 +1,19 @@
 // S9 on a GPU: parts of a group that do not need each other, in one launch. Each part has
 // its usual choice for blocks of |threads| (ft_simt_any_choose); what is tuned is their
-// size, and whether the parts take turns or ranges.
+// size, whether the parts take turns or ranges, and whether the compiler is told that one
+// block a multiprocessor is enough: it may keep in memory what a part alone kept in
+// registers, and else give so many that fewer blocks fit.
 #include "codegen/simt_blocks.h"
 #include "codegen/simt_tactic.h"
 
 static const uint32_t sizes[] = {128, 256, 64, 32, 512};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-static ft_schedule schedule_of(uint32_t threads, ft_kir_order order) {
+static ft_schedule schedule_of(uint32_t threads, ft_kir_order order,
+                               uint32_t min_blocks) {
   ft_schedule schedule = {0};
   ft_schedule_set(&schedule, "interleaves", order == FT_KIR_INTERLEAVE);
+  ft_schedule_set(&schedule, "min_blocks", min_blocks);
   ft_schedule_set(&schedule, "threads", threads);
   return schedule;
 }
@@ -18,14 +22,20 @@ static ft_schedule schedule_of(uint32_t threads, ft_kir_order order) {
 static const char *read_choice(const ft_workload *workload, const ft_schedule *schedule,
                                ft_arena *arena, ft_simt_blocks_choice *out) {
   int64_t interleaves = ft_schedule_get(schedule, "interleaves", -1);
+  int64_t min_blocks = ft_schedule_get(schedule, "min_blocks", -1);
   int64_t threads = ft_schedule_get(schedule, "threads", -1);
-  if (schedule->count != 2) return "the knobs are not interleaves and threads";
+  if (schedule->count != 3)
+    return "the knobs are not interleaves, min_blocks and threads";
   if (interleaves != 0 && interleaves != 1) return "interleaves is not 0 or 1";
   if (threads < 32 || threads > 1024 || threads % 32)
     return "threads is not a multiple of 32 up to 1024";
-  return ft_simt_blocks_choose(workload, (uint32_t)threads,
-                               interleaves ? FT_KIR_INTERLEAVE : FT_KIR_CONCAT, arena,
-                               out);
+  if (min_blocks < 0 || min_blocks > FT_KIR_MOST_BLOCKS)
+    return "min_blocks is not 0 to 32";
+  const char *wrong =
+      ft_simt_blocks_choose(workload, (uint32_t)threads,
+                            interleaves ? FT_KIR_INTERLEAVE : FT_KIR_CONCAT, arena, out);
+  out->min_blocks = (uint32_t)min_blocks;
+  return wrong;
 }
 
 static double match(const ft_group_ir *ir, ft_arena *arena, const char **reason) {
@@ -49,10 +59,11 @@ static const char *check(const ft_group_ir *ir, const ft_target *target,
 static void space(const ft_group_ir *ir, const ft_target *target, ft_schedules *out) {
   static const ft_kir_order orders[] = {FT_KIR_CONCAT, FT_KIR_INTERLEAVE};
   for (int i = 0; i < SIZES; i++)
-    for (int k = 0; k < 2; k++) {
-      ft_schedule schedule = schedule_of(sizes[i], orders[k]);
-      if (!check(ir, target, &schedule, out->arena)) ft_schedules_add(out, &schedule);
-    }
+    for (uint32_t min_blocks = 0; min_blocks < 2; min_blocks++)
+      for (int k = 0; k < 2; k++) {
+        ft_schedule schedule = schedule_of(sizes[i], orders[k], min_blocks);
+        if (!check(ir, target, &schedule, out->arena)) ft_schedules_add(out, &schedule);
+      }
 }
 
 static ft_status build(const ft_group_ir *ir, const ft_schedule *schedule,

@@ -6,7 +6,9 @@
 #include "codegen/nest.h"
 #include "codegen/simt_tactic.h"
 
-enum { BIG = 1 << 22, MANY_BLOCKS = 132 * 8 };  // elements; several waves on any chip
+// Elements; several waves on any chip; registers that let three quarters of the threads
+// fit.
+enum { BIG = 1 << 22, MANY_BLOCKS = 132 * 8, CAP = 40 };
 
 static double match(const ft_group_ir *ir, ft_arena *arena, const char **reason) {
   *reason = ft_simt_refusal(ir->workload, arena);
@@ -16,16 +18,14 @@ static double match(const ft_group_ir *ir, ft_arena *arena, const char **reason)
   return *reason ? -1 : 1;
 }
 
-static void offer(const ft_group_ir *ir, ft_schedules *out, uint32_t threads,
-                  uint32_t vector, uint32_t unroll, uint32_t blocks) {
-  bool is_big = ft_simt_elements(ir->workload) >= BIG;
-  ft_simt_any_choice choice = {FT_SIMT_NEST, .nest = {.threads = threads,
-                                                      .vector = vector,
-                                                      .unroll = unroll,
-                                                      .blocks = blocks,
-                                                      .streams = is_big}};
+// With and without streaming hints, where they may pay. |registers|: that a thread is
+// held to; 0: as the compiler likes.
+static void offer(const ft_group_ir *ir, ft_simt_choice nest, uint32_t registers,
+                  ft_schedules *out) {
+  ft_simt_any_choice choice = {FT_SIMT_NEST, .nest = nest};
+  if (registers) choice.min_blocks = ft_simt_min_blocks(nest.threads, registers);
+  choice.nest.streams = ft_simt_elements(ir->workload) >= BIG;
   ft_simt_offer(ir, &choice, out);
-  if (!is_big) return;
   choice.nest.streams = false;
   ft_simt_offer(ir, &choice, out);
 }
@@ -35,10 +35,20 @@ static void space(const ft_group_ir *ir, const ft_target *target, ft_schedules *
                         unrolls[] = {1, 2, 4};
   (void)target;
   for (int v = 0; v < 4; v++)
-    for (int u = 0; u < 3; u++)
-      for (int t = 0; t < 3; t++) offer(ir, out, threads[t], vectors[v], unrolls[u], 0);
-  offer(ir, out, 256, 4, 2, MANY_BLOCKS);
-  offer(ir, out, 256, 1, 1, MANY_BLOCKS);
+    for (int u = 0; u < 3; u++) {
+      ft_simt_choice nest = {.vector = vectors[v], .unroll = unrolls[u]};
+      for (int t = 0; t < 3; t++) {
+        nest.threads = threads[t];
+        offer(ir, nest, 0, out);
+      }
+      if (vectors[v] == 4 && unrolls[u] > 1) offer(ir, nest, CAP, out);
+    }
+  offer(ir,
+        (ft_simt_choice){.threads = 256, .vector = 4, .unroll = 2, .blocks = MANY_BLOCKS},
+        0, out);
+  offer(ir,
+        (ft_simt_choice){.threads = 256, .vector = 1, .unroll = 1, .blocks = MANY_BLOCKS},
+        0, out);
 }
 
 FT_SIMT_TACTIC(simt_pointwise, FT_SIMT_NEST);

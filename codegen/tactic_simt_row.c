@@ -34,6 +34,7 @@ static double match(const ft_group_ir *ir, ft_arena *arena, const char **reason)
 typedef struct row_choice {
   uint32_t threads, row_threads, vector, unroll, splits;
   ft_simt_buffer buffer;
+  uint32_t registers;  // that a thread is held to; 0: as the compiler likes
 } row_choice;
 
 static void offer(const ft_group_ir *ir, ft_schedules *out, row_choice c) {
@@ -46,6 +47,8 @@ static void offer(const ft_group_ir *ir, ft_schedules *out, row_choice c) {
                .row_threads = c.row_threads,
                .splits = c.splits,
                .buffer = c.buffer}};
+  if (c.registers)
+    choice.min_blocks = ft_simt_min_blocks(choice.nest.threads, c.registers);
   ft_simt_offer(ir, &choice, out);
 }
 
@@ -66,6 +69,16 @@ static void offer_kept(const ft_group_ir *ir, ft_schedules *out, row_choice c) {
   }
 }
 
+// A row in registers, in fewer of them: more blocks fit, unless the row spills.
+static void offer_capped(const ft_group_ir *ir, ft_schedules *out, row_choice c) {
+  static const uint32_t caps[] = {64, 40};
+  c.buffer = FT_SIMT_REGISTERS;
+  for (int i = 0; i < 2; i++) {
+    c.registers = caps[i];
+    offer(ir, out, c);
+  }
+}
+
 // A few long rows leave most of the chip idle: blocks share them.
 static void offer_split(const ft_group_ir *ir, ft_schedules *out, uint32_t vector) {
   static const uint32_t splits[] = {8, 32, 128};
@@ -73,7 +86,7 @@ static void offer_split(const ft_group_ir *ir, ft_schedules *out, uint32_t vecto
   int64_t rows = ft_group_ir_points(ir, all_axes(ir) & ~ir->reduced);
   for (int i = 0; i < 3; i++)
     if (rows < FEW_ROWS && length / splits[i] >= SHARE)
-      offer(ir, out, (row_choice){256, 256, vector, 2, splits[i], FT_SIMT_REREAD});
+      offer(ir, out, (row_choice){256, 256, vector, 2, splits[i], FT_SIMT_REREAD, 0});
 }
 
 static void space(const ft_group_ir *ir, const ft_target *target, ft_schedules *out) {
@@ -85,9 +98,14 @@ static void space(const ft_group_ir *ir, const ft_target *target, ft_schedules *
     const uint32_t row_threads[] = {usual, usual / 2, usual * 2, 32, 128};
     offer_split(ir, out, vectors[v]);
     for (int r = 0; r < 5; r++) {
-      offer_kept(ir, out, (row_choice){128, row_threads[r], vectors[v], 1, 0, 0});
-      offer_kept(ir, out, (row_choice){256, row_threads[r], vectors[v], 2, 0, 0});
+      offer_kept(ir, out, (row_choice){128, row_threads[r], vectors[v], 1, 0, 0, 0});
+      offer_kept(ir, out, (row_choice){256, row_threads[r], vectors[v], 2, 0, 0, 0});
     }
+    if (v == 0)
+      offer_capped(
+          ir, out,
+          (row_choice){
+              .threads = 256, .row_threads = usual, .vector = vectors[v], .unroll = 1});
   }
 }
 

@@ -143,7 +143,7 @@ static void put(const char *group, const char *skeleton, const char *knobs, ft_k
   const char *text;
   ft_simt_launch launch;
   ft_cubin cubin;
-  must(ft_print_cuda(kir, "kernel", 0, &text, &launch, &error));
+  must(ft_print_cuda(kir, "kernel", &text, &launch, &error));
   must(ft_nvrtc_compile(nvrtc, text, "kernel", ARCH, arena, &cubin, &error));
   if (cubin.outcome != FT_OUTCOME_OK) {
     fprintf(stderr, "static: %s\n%s\n", cubin.log, text);

@@ -92,7 +92,7 @@ static void compile(ft_nvrtc *nvrtc, const ft_group_ir *ir, uint32_t kind, uint3
   ft_simt_launch launch;
   ft_cubin cubin;
   must(ft_simt_nest_build(ir, &choice, arena, &kir, &error));
-  must(ft_print_cuda(kir, "chain", 0, &text, &launch, &error));
+  must(ft_print_cuda(kir, "chain", &text, &launch, &error));
   must(ft_nvrtc_compile(nvrtc, text, "chain", arch, arena, &cubin, &error));
   if (cubin.outcome != FT_OUTCOME_OK) {
     fprintf(stderr, "chains: %s\n%s\n", cubin.log, text);

@@ -4,8 +4,9 @@
 #include "simt_drawings.h"
 
 // ptxas may give a kernel of several bodies fewer registers than one of them alone, and
-// keep a word or two in memory.
-enum { MOST_MORE_REGISTERS = 16, MOST_MORE_STACK = 16 };
+// keep a word or two in memory; told that one block a multiprocessor is enough, it does
+// not, and may take many more. One of the two schedules stays within this.
+enum { MOST_MORE_REGISTERS = 16 };
 
 static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
 enum { ARCHS = sizeof archs / sizeof *archs };
@@ -20,7 +21,7 @@ static facts facts_of(ft_nvrtc *nvrtc, ft_kir *kir, const char *arch, ft_arena *
   const char *text;
   ft_error error;
   ft_cubin cubin;
-  cr_assert_eq(ft_print_cuda(kir, "ft_kernel", 0, &text, &f.launch, &error), FT_OK, "%s",
+  cr_assert_eq(ft_print_cuda(kir, "ft_kernel", &text, &f.launch, &error), FT_OK, "%s",
                error.text);
   cr_assert_eq(ft_nvrtc_compile(nvrtc, text, "ft_kernel", arch, arena, &cubin, &error),
                FT_OK, "%s", error.text);
@@ -52,6 +53,18 @@ static facts facts_of_parts(ft_nvrtc *nvrtc, const ft_workload *workload,
   return all;
 }
 
+static facts facts_joined(ft_nvrtc *nvrtc, const bench *b, uint32_t d, uint32_t c,
+                          uint32_t min_blocks, const char *arch) {
+  ft_kir *kir = build_blocks(b, d, c);
+  kir->min_blocks = min_blocks;
+  return facts_of(nvrtc, kir, arch, b->sketch[d].arena);
+}
+
+static bool is_modest(const facts *joined, const facts *part) {
+  return joined->registers <= part->registers + MOST_MORE_REGISTERS &&
+         joined->stack_bytes <= part->stack_bytes;
+}
+
 // true: the choice fits the drawing.
 static bool check_costs(ft_nvrtc *nvrtc, const bench *b, uint32_t d, uint32_t c,
                         const char *arch) {
@@ -59,18 +72,19 @@ static bool check_costs(ft_nvrtc *nvrtc, const bench *b, uint32_t d, uint32_t c,
   ft_arena *arena = b->sketch[d].arena;
   if (!choose_blocks(&b->workload[d], c, arena, &choice)) return false;
   facts most = facts_of_parts(nvrtc, &b->workload[d], &choice, arch, arena);
-  facts joined = facts_of(nvrtc, build_blocks(b, d, c), arch, arena);
-  cr_assert_leq(joined.registers, most.registers + MOST_MORE_REGISTERS,
-                "%s, blocks %u, %s: %lld registers, parts at most %lld", drawings[d].name,
-                c, arch, (long long)joined.registers, (long long)most.registers);
-  cr_assert_leq(
-      joined.stack_bytes, most.stack_bytes + MOST_MORE_STACK,
-      "%s, blocks %u, %s: %lld bytes of stack, parts at most %lld; %lld registers",
-      drawings[d].name, c, arch, (long long)joined.stack_bytes,
-      (long long)most.stack_bytes, (long long)joined.registers);
-  cr_assert_eq(joined.launch.threads, most.launch.threads);
-  cr_assert_geq(joined.launch.grid, most.launch.grid);
-  cr_assert_leq(joined.launch.grid, most.launch.grid + most.launch.grid / 16);
+  facts free = facts_joined(nvrtc, b, d, c, 0, arch);
+  facts roomy = free;
+  if (!is_modest(&free, &most)) roomy = facts_joined(nvrtc, b, d, c, 1, arch);
+  cr_assert(is_modest(&roomy, &most),
+            "%s, blocks %u, %s: registers and stack of the parts at most %lld, %lld; "
+            "joined %lld, %lld; one block each %lld, %lld",
+            drawings[d].name, c, arch, (long long)most.registers,
+            (long long)most.stack_bytes, (long long)free.registers,
+            (long long)free.stack_bytes, (long long)roomy.registers,
+            (long long)roomy.stack_bytes);
+  cr_assert_eq(free.launch.threads, most.launch.threads);
+  cr_assert_geq(free.launch.grid, most.launch.grid);
+  cr_assert_leq(free.launch.grid, most.launch.grid + most.launch.grid / 16);
   return true;
 }
 
@@ -145,7 +159,7 @@ Test(simt, joining_twice_gives_the_same_text) {
   for (int i = 0; i < 2; i++) {
     ft_simt_launch launch;
     ft_error error;
-    cr_assert_eq(ft_print_cuda(build_blocks(&b, d, 0), "k", 0, &text[i], &launch, &error),
+    cr_assert_eq(ft_print_cuda(build_blocks(&b, d, 0), "k", &text[i], &launch, &error),
                  FT_OK, "%s", error.text);
   }
   cr_assert_str_eq(text[0], text[1]);

@@ -5,82 +5,25 @@
 #include "codegen/nvrtc.h"
 #include "codegen/simt_blocks.h"
 #include "simming.h"
+#include "simt_draws.h"
 #include "tests/support/random/random_group.h"
 #include "tests/support/random/trial.h"
 
-enum { BATCH = 32, TRIES = 40, MOST_PRIMITIVES = 64 };
+enum { BATCH = 32, TRIES = 80, MOST_PRIMITIVES = 64 };
 
 static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
-
-static uint32_t power(ft_rng *rng, uint32_t low, uint32_t high) {
-  uint32_t steps = 0;
-  while (low << (steps + 1) <= high) steps++;
-  return low << ft_rng_below(rng, steps + 1);
-}
 
 // ---- choices
 // ------------------------------------------------------------------------------
 
-static ft_simt_any_choice draw_nest(ft_rng *rng, uint32_t threads) {
-  ft_simt_any_choice c = {FT_SIMT_NEST, .nest = {.threads = threads,
-                                                 .vector = power(rng, 1, 8),
-                                                 .unroll = 1,
-                                                 .streams = ft_rng_below(rng, 2)}};
-  if (ft_rng_below(rng, 2))
-    c.nest.row_threads = power(rng, 1, threads);
-  else if (ft_rng_below(rng, 3))
-    c.nest.unroll = 1 + (uint32_t)ft_rng_below(rng, 4);
-  else
-    c.nest.blocks = 1 + (uint32_t)ft_rng_below(rng, 4);
-  return c;
-}
-
-// Of |threads|: what is left for the other side of the tile.
-static ft_simt_any_choice draw_gemm(ft_rng *rng, uint32_t threads) {
-  ft_simt_any_choice c = {FT_SIMT_GEMM,
-                          .gemm = {.block_k = power(rng, 4, 32),
-                                   .thread_m = power(rng, 1, 4),
-                                   .thread_n = power(rng, 1, 4),
-                                   .stages = 1 + (uint32_t)ft_rng_below(rng, 3),
-                                   .copies = ft_rng_below(rng, 2)}};
-  if (ft_rng_below(rng, 3) == 0) c.gemm.splits = 2 + (uint32_t)ft_rng_below(rng, 3);
-
-  uint32_t down = power(rng, 2, threads / 2);
-  c.gemm.block_m = down * c.gemm.thread_m;
-  c.gemm.block_n = threads / down * c.gemm.thread_n;
-  return c;
-}
-
-static ft_simt_any_choice draw_loop(ft_rng *rng, uint32_t threads) {
-  return (ft_simt_any_choice){FT_SIMT_LOOP,
-                              .loop = {.threads = threads, .tile = power(rng, 1, 16)}};
-}
-
-static ft_simt_any_choice draw_turn(ft_rng *rng, uint32_t threads) {
-  return (ft_simt_any_choice){FT_SIMT_TURN, .turn = {.threads = threads,
-                                                     .tile_near = power(rng, 8, 64),
-                                                     .tile_far = power(rng, 8, 64),
-                                                     .vector_near = power(rng, 1, 4),
-                                                     .vector_far = power(rng, 1, 4),
-                                                     .swizzles = ft_rng_below(rng, 2)}};
-}
-
-static ft_simt_any_choice draw_skinny(ft_rng *rng, uint32_t threads) {
-  return (ft_simt_any_choice){FT_SIMT_SKINNY,
-                              .skinny = {.threads = threads,
-                                         .term_threads = power(rng, 1, threads),
-                                         .unroll = power(rng, 1, 4)}};
-}
-
-static ft_simt_any_choice (*const drawers[])(ft_rng *rng, uint32_t threads) = {
-    draw_nest, draw_gemm, draw_loop, draw_turn, draw_skinny};
-enum { DRAWERS = sizeof drawers / sizeof *drawers };
-
+// Blocks of |threads|.
 static bool draw_part(const ft_workload *w, uint32_t threads, ft_rng *rng,
                       ft_arena *arena, ft_simt_any_choice *out) {
   for (int i = 0; i < TRIES; i++) {
-    *out = drawers[ft_rng_below(rng, DRAWERS)](rng, threads);
-    if (!ft_simt_any_refusal(w, out, arena)) return true;
+    ft_simt_skeleton skeleton = (ft_simt_skeleton)ft_rng_below(rng, FT_SIMT_SKELETONS);
+    if (draw_taken(rng, skeleton, threads, w, arena, out) &&
+        ft_simt_any_threads(out) == threads)
+      return true;
   }
   return false;
 }
@@ -90,10 +33,11 @@ static bool draw(const ft_workload *w, ft_rng *rng, ft_arena *arena,
                  ft_simt_blocks_choice *out) {
   ft_parts parts;
   ft_error error;
-  uint32_t threads = power(rng, 32, 256);
+  uint32_t threads = draw_power(rng, 32, 256);
   cr_assert_eq(ft_parts_make(w, arena, &parts, &error), FT_OK, "%s", error.text);
   if (parts.count < 2 || parts.count > FT_MOST_PARTS) return false;
-  *out = (ft_simt_blocks_choice){.count = parts.count};
+  *out = (ft_simt_blocks_choice){.count = parts.count,
+                                 .min_blocks = (uint32_t)ft_rng_below(rng, 3)};
   for (uint32_t i = 0; i < parts.count; i++)
     if (!draw_part(&parts.part[i].workload, threads, rng, arena, &out->part[i]))
       return false;
@@ -135,7 +79,7 @@ static void compile(ft_nvrtc *nvrtc, const simmed *c, ft_kir *kir, uint32_t at,
   ft_simt_launch launch;
   ft_error error;
   ft_cubin cubin;
-  cr_assert_eq(ft_print_cuda(kir, "kernel", 0, &text, &launch, &error), FT_OK, "%s: %s",
+  cr_assert_eq(ft_print_cuda(kir, "kernel", &text, &launch, &error), FT_OK, "%s: %s",
                c->label, error.text);
   cr_assert_eq(launch.grid, c->launch.grid);
   if (!nvrtc) return;

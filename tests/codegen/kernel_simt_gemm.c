@@ -90,7 +90,7 @@ Test(simt, a_large_product_reads_and_writes_16_bytes_at_a_time) {
       ft_error error;
       if (usual[i].shares_sums || usual[i].copies) continue;
       ft_kir *kir = gemm_of(&w, &usual[i], s.arena);
-      cr_assert_eq(ft_print_cuda(kir, "k", 0, &text, &launch, &error), FT_OK, "%s",
+      cr_assert_eq(ft_print_cuda(kir, "k", &text, &launch, &error), FT_OK, "%s",
                    error.text);
       check_widths(kir, code_of(text), turned, s.arena);
     }
@@ -128,8 +128,7 @@ static void check_resources(ft_nvrtc *nvrtc, ft_kir *kir, const char *arch,
   ft_simt_launch launch;
   ft_cubin cubin;
   ft_error error;
-  cr_assert_eq(ft_print_cuda(kir, "k", 0, &text, &launch, &error), FT_OK, "%s",
-               error.text);
+  cr_assert_eq(ft_print_cuda(kir, "k", &text, &launch, &error), FT_OK, "%s", error.text);
   cr_assert_eq(ft_nvrtc_compile(nvrtc, text, "k", arch, arena, &cubin, &error), FT_OK,
                "%s", error.text);
   cr_assert_eq(cubin.outcome, FT_OUTCOME_OK, "%s: %s", label, cubin.log);
@@ -348,7 +347,7 @@ static void check_batch(uint64_t seed, kinds *n) {
                                              (unsigned long long)(seed + i), label)};
     simmed_expect(&c[i], seed + i, s[i].arena);
     simmed_print(&c[i], kir, i, s[i].arena);
-    cr_assert_eq(ft_print_cuda(kir, "k", 0, &text, &launch, &error), FT_OK, "%s: %s",
+    cr_assert_eq(ft_print_cuda(kir, "k", &text, &launch, &error), FT_OK, "%s: %s",
                  c[i].label, error.text);
   }
   const char *folder = cache_make(s[0].arena);

@@ -129,7 +129,7 @@ Test(half, eight_neighbours_are_one_access_and_stay_in_registers) {
     const char *text;
     ft_simt_launch launch;
     ft_kir *kir = build_chain(shorts[d], &s);
-    cr_assert_eq(ft_print_cuda(kir, "chain", 0, &text, &launch, &error), FT_OK, "%s",
+    cr_assert_eq(ft_print_cuda(kir, "chain", &text, &launch, &error), FT_OK, "%s",
                  error.text);
     cr_assert_eq(occurrences(text, "const int4 *)(b"), 2, "%s", text);
     cr_assert_eq(occurrences(text, ")[l] = ((const int4 *)h"), 1, "%s", text);

@@ -5,13 +5,6 @@
 
 #include "codegen/nvrtc.h"
 #include "codegen/simt_blocks.h"
-#include "codegen/simt_conv.h"
-#include "codegen/simt_gemm.h"
-#include "codegen/simt_loop.h"
-#include "codegen/simt_nest.h"
-#include "codegen/simt_skinny.h"
-#include "codegen/simt_turn.h"
-#include "codegen/simt_window.h"
 #include "graph/import.h"
 #include "simming.h"
 #include "tests/support/data.h"
@@ -34,7 +27,7 @@ typedef struct tally {
   ft_nvrtc *nvrtc;  // NULL: none here
   uint32_t kernels, refused, elements;
   uint32_t joined;  // kernels of several bodies
-  uint32_t convs, windows;
+  uint32_t of[FT_SIMT_SKELETONS];
   ft_hash seen[MOST_HASHES];
   uint32_t seen_count;
   uint32_t arch;
@@ -44,97 +37,45 @@ typedef struct tally {
 // ---- kernels of a group
 // -----------------------------------------------------------------------
 
-static ft_kir *nest_of(const ft_workload *w, ft_arena *arena) {
-  static const ft_simt_choice choices[] = {
-      {.threads = 128,
-       .vector = 4,
-       .unroll = 1,
-       .row_threads = 128,
-       .buffer = FT_SIMT_REGISTERS},
-      {.threads = 128,
-       .vector = 1,
-       .unroll = 2,
-       .row_threads = 64,
-       .buffer = FT_SIMT_REGISTERS},
-      {.threads = 256, .vector = 4, .unroll = 2, .column_threads = 8, .loads_once = true},
-      {.threads = 128, .vector = 4, .unroll = 1, .row_threads = 32},
-      {.threads = 128, .vector = 1, .unroll = 1, .row_threads = 128},
-      {.threads = 256, .vector = 4, .unroll = 2},
-      {.threads = 128, .vector = 1, .unroll = 1}};
-  ft_group_ir *ir;
-  const char *reason;
-  ft_error error;
-  ft_kir *kir = NULL;
-  cr_assert_eq(ft_group_ir_make(w, arena, &ir, &reason, &error), FT_OK, "%s", error.text);
-  if (!ir || ir->refusal) return NULL;
-  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
-    if (!ft_simt_nest_refusal(ir, &choices[i], arena))
-      cr_assert_eq(ft_simt_nest_build(ir, &choices[i], arena, &kir, &error), FT_OK, "%s",
-                   error.text);
-  return kir;
-}
-
-// The first that it takes: registers hold what cannot be copied.
-static ft_kir *gemm_of(const ft_workload *w, ft_arena *arena) {
-  static const ft_simt_gemm_choice choices[] = {
-      {64, 64, 16, 4, 4, .stages = 3, .copies = true}, {64, 64, 16, 4, 4, .stages = 2}};
-  ft_error error;
-  ft_kir *kir = NULL;
-  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
-    if (!ft_simt_gemm_refusal(w, &choices[i], arena))
-      cr_assert_eq(ft_simt_gemm_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
-                   error.text);
-  return kir;
-}
-
-static ft_kir *skinny_of(const ft_workload *w, ft_arena *arena) {
-  static const ft_simt_skinny_choice choices[] = {
-      {.threads = 256, .term_threads = 32, .unroll = 2, .streams = true},
-      {.threads = 128, .term_threads = 32, .unroll = 1}};
-  ft_error error;
-  ft_kir *kir = NULL;
-  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
-    if (!ft_simt_skinny_refusal(w, &choices[i], arena))
-      cr_assert_eq(ft_simt_skinny_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
-                   error.text);
-  return kir;
-}
-
-static ft_kir *window_of(const ft_workload *w, ft_arena *arena) {
-  static const ft_simt_window_choice choices[] = {
-      {.threads = 128, .tile_rows = 8, .tile_columns = 32, .tile_planes = 1},
-      {.threads = 64, .tile_rows = 1, .tile_columns = 32, .tile_planes = 4},
-      {.threads = 32, .tile_rows = 1, .tile_columns = 1, .tile_planes = 32},
-      {.threads = 32, .tile_rows = 1, .tile_columns = 1, .tile_planes = 1}};
-  ft_error error;
-  ft_kir *kir = NULL;
-  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
-    if (!ft_simt_window_refusal(w, &choices[i], arena))
-      cr_assert_eq(ft_simt_window_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
-                   error.text);
-  return kir;
-}
-
-static ft_kir *conv_of(const ft_workload *w, ft_arena *arena) {
-  static const ft_simt_conv_choice choices[] = {{64, 64, 16, 4, 4, 4},
-                                                {64, 64, 16, 4, 4, 1}};
-  ft_error error;
-  ft_kir *kir = NULL;
-  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
-    if (!ft_simt_conv_refusal(w, &choices[i], arena))
-      cr_assert_eq(ft_simt_conv_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
-                   error.text);
-  return kir;
-}
-
-static ft_kir *loop_of(const ft_workload *w, ft_arena *arena) {
-  ft_simt_loop_choice c = {.threads = 128, .tile = 4};
-  ft_error error;
-  ft_kir *kir = NULL;
-  if (ft_simt_loop_refusal(w, &c, arena)) return NULL;
-  cr_assert_eq(ft_simt_loop_build(w, &c, arena, &kir, &error), FT_OK, "%s", error.text);
-  return kir;
-}
+// What is in front is made for fewer groups, and is better where it takes one.
+static const ft_simt_any_choice choices[] = {
+    {FT_SIMT_TURN, .turn = {256, 32, 32, 4, 4, true, false}},
+    {FT_SIMT_TURN, .turn = {256, 32, 32, 1, 4, false, false}},
+    {FT_SIMT_TURN, .turn = {256, 32, 32, 4, 1, false, false}},
+    {FT_SIMT_TURN, .turn = {256, 32, 32, 2, 2, true, false}},
+    {FT_SIMT_TURN, .turn = {256, 32, 32, 1, 1, false, false}},
+    {FT_SIMT_NEST, .nest = {.threads = 128,
+                            .vector = 4,
+                            .unroll = 1,
+                            .row_threads = 128,
+                            .buffer = FT_SIMT_REGISTERS}},
+    {FT_SIMT_NEST, .nest = {.threads = 128,
+                            .vector = 1,
+                            .unroll = 2,
+                            .row_threads = 64,
+                            .buffer = FT_SIMT_REGISTERS}},
+    {FT_SIMT_NEST, .nest = {.threads = 256,
+                            .vector = 4,
+                            .unroll = 2,
+                            .column_threads = 8,
+                            .loads_once = true}},
+    {FT_SIMT_NEST, .nest = {.threads = 128, .vector = 4, .unroll = 1, .row_threads = 32}},
+    {FT_SIMT_NEST,
+     .nest = {.threads = 128, .vector = 1, .unroll = 1, .row_threads = 128}},
+    {FT_SIMT_NEST, .nest = {.threads = 256, .vector = 4, .unroll = 2}},
+    {FT_SIMT_NEST, .nest = {.threads = 128, .vector = 1, .unroll = 1}},
+    {FT_SIMT_SKINNY, .skinny = {256, 32, 2, .streams = true}},
+    {FT_SIMT_SKINNY, .skinny = {128, 32, 1, .streams = false}},
+    {FT_SIMT_GEMM, .gemm = {64, 64, 16, 4, 4, .stages = 3, .copies = true}, 1},
+    {FT_SIMT_GEMM, .gemm = {64, 64, 16, 4, 4, .stages = 2}, 1},
+    {FT_SIMT_WINDOW, .window = {128, 8, 32, 1}},
+    {FT_SIMT_WINDOW, .window = {64, 1, 32, 4}},
+    {FT_SIMT_WINDOW, .window = {32, 1, 1, 32}},
+    {FT_SIMT_WINDOW, .window = {32, 1, 1, 1}},
+    {FT_SIMT_CONV, .conv = {64, 64, 16, 4, 4, 4}, 1},
+    {FT_SIMT_CONV, .conv = {64, 64, 16, 4, 4, 1}, 1},
+    {FT_SIMT_LOOP, .loop = {128, 4}},
+};
 
 // For groups that fall apart; turns where they can be taken.
 static ft_kir *blocks_of(const ft_workload *w, ft_arena *arena) {
@@ -150,36 +91,18 @@ static ft_kir *blocks_of(const ft_workload *w, ft_arena *arena) {
   return kir;
 }
 
-static ft_kir *turn_of(const ft_workload *w, ft_arena *arena) {
-  static const ft_simt_turn_choice choices[] = {{256, 32, 32, 4, 4, true, false},
-                                                {256, 32, 32, 1, 4, false, false},
-                                                {256, 32, 32, 4, 1, false, false},
-                                                {256, 32, 32, 2, 2, true, false},
-                                                {256, 32, 32, 1, 1, false, false}};
-  ft_group_ir *ir;
-  const char *reason;
-  ft_error error;
-  ft_kir *kir = NULL;
-  cr_assert_eq(ft_group_ir_make(w, arena, &ir, &reason, &error), FT_OK, "%s", error.text);
-  if (!ir || ir->refusal) return NULL;
-  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++)
-    if (!ft_simt_turn_refusal(ir, &choices[i], arena))
-      cr_assert_eq(ft_simt_turn_build(ir, &choices[i], arena, &kir, &error), FT_OK, "%s",
-                   error.text);
-  return kir;
-}
-
 // The skeleton made for it, else the one that takes everything; NULL: none does.
 static ft_kir *kernel_of(tally *t, const ft_workload *w, ft_arena *arena) {
+  ft_error error;
   ft_kir *kir = blocks_of(w, arena);
   t->joined += kir != NULL;
-  if (!kir) kir = turn_of(w, arena);
-  if (!kir) kir = nest_of(w, arena);
-  if (!kir) kir = skinny_of(w, arena);
-  if (!kir) kir = gemm_of(w, arena);
-  if (!kir && (kir = window_of(w, arena))) t->windows++;
-  if (!kir && (kir = conv_of(w, arena))) t->convs++;
-  return kir ? kir : loop_of(w, arena);
+  for (size_t i = 0; i < sizeof choices / sizeof *choices && !kir; i++) {
+    if (ft_simt_any_refusal(w, &choices[i], arena)) continue;
+    cr_assert_eq(ft_simt_any_build(w, &choices[i], arena, &kir, &error), FT_OK, "%s",
+                 error.text);
+    t->of[choices[i].skeleton]++;
+  }
+  return kir;
 }
 
 // ---- checking
@@ -200,7 +123,7 @@ static void compile(tally *t, const simmed *c, ft_kir *kir, ft_arena *arena) {
   const char *text;
   ft_simt_launch launch;
   ft_error error;
-  cr_assert_eq(ft_print_cuda(kir, "kernel", 0, &text, &launch, &error), FT_OK, "%s",
+  cr_assert_eq(ft_print_cuda(kir, "kernel", &text, &launch, &error), FT_OK, "%s",
                error.text);
   for (int i = 0; t->nvrtc && i < (t->is_whole ? 3 : 1); i++)
     compile_for(t, c, text, archs[t->arch++ % 3], arena);
@@ -475,14 +398,16 @@ Test(simt, groups_of_real_models_compile_and_agree, .timeout = 3600) {
   check_folder(t, FT_SOURCE_DIR "/examples");
   if (t->is_whole && !test_data_path("onnx/models", shared, 1024))
     check_folder(t, shared);
-  fprintf(stderr,
-          "%u kernels (%u of several bodies, %u convolutions, %u windows), %u groups "
-          "refused, %u elements compared\n",
-          t->kernels, t->joined, t->convs, t->windows, t->refused, t->elements);
+  fprintf(stderr, "%u kernels, %u groups refused, %u elements compared: blocks %u",
+          t->kernels, t->refused, t->elements, t->joined);
+  for (int i = 0; i < FT_SIMT_SKELETONS; i++) {
+    fprintf(stderr, " %s %u", ft_simt_skeleton_name((ft_simt_skeleton)i), t->of[i]);
+    cr_assert_gt(t->of[i], 0, "%s", ft_simt_skeleton_name((ft_simt_skeleton)i));
+  }
+  fprintf(stderr, "\n");
   cr_assert_gt(t->joined, 10);
   cr_assert_gt(t->kernels, 100);
   cr_assert_gt(t->kernels, 4 * t->refused);
-  cr_assert_gt(t->convs, 0);
   ft_nvrtc_close(t->nvrtc);
   free(t);
 }

@@ -1,229 +1,95 @@
 // Random groups in the shape of a GPU: what SIM runs agrees with the reference, and what
-// the refusals let through prints as CUDA too. scripts/soak.sh --simt runs more of them.
+// the refusals let through compiles as CUDA. scripts/soak.sh --simt runs more of them.
 //   FT_SIMT_CASES   how many in all;  FT_RANDOM_SEED  other cases
-#include "codegen/simt_conv.h"
-#include "codegen/simt_gemm.h"
-#include "codegen/simt_loop.h"
-#include "codegen/simt_nest.h"
-#include "codegen/simt_skinny.h"
-#include "codegen/simt_turn.h"
-#include "codegen/simt_window.h"
+//   FT_SIMT_COMPILE=all  each is compiled, not every eighth
+#include "codegen/nvrtc.h"
 #include "simming.h"
+#include "simt_draws.h"
 #include "tests/support/random/random_group.h"
 #include "tests/support/random/trial.h"
 
-enum { BATCH = 48, TRIES = 80, FEWEST_BLOCKS = 1 };
+enum { BATCH = 48, TRIES = 80 };
 
-typedef struct drawn {
-  ft_kir *kir;
-  const char *skeleton;
-} drawn;
-
-static uint32_t power(ft_rng *rng, uint32_t low, uint32_t high) {
-  uint32_t steps = 0;
-  while (low << (steps + 1) <= high) steps++;
-  return low << ft_rng_below(rng, steps + 1);
-}
-
-// Items, rows or columns.
-static void draw_shape(ft_rng *rng, ft_simt_choice *c) {
-  uint64_t shape = ft_rng_below(rng, 4);
-  if (shape == 0) {
-    if (ft_rng_below(rng, 3) == 0)
-      c->blocks = FEWEST_BLOCKS + (uint32_t)ft_rng_below(rng, 4);
-    return;
-  }
-  if (shape == 1)
-    c->column_threads = power(rng, 1, c->threads);
-  else
-    c->row_threads = power(rng, 1, c->threads);
-  c->buffer = (ft_simt_buffer)ft_rng_below(rng, 3);
-  if (ft_rng_below(rng, 3) == 0) c->splits = 1 + (uint32_t)ft_rng_below(rng, 6);
-}
-
-static bool draw_nest(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
-  ft_group_ir *ir;
-  const char *reason;
-  ft_error error;
-  cr_assert_eq(ft_group_ir_make(w, arena, &ir, &reason, &error), FT_OK, "%s", error.text);
-  if (!ir || ir->refusal) return false;
-  ft_simt_choice c = {.threads = power(rng, 32, 512),
-                      .vector = power(rng, 1, 8),
-                      .unroll = 1 + (uint32_t)ft_rng_below(rng, 8),
-                      .streams = ft_rng_below(rng, 2),
-                      .loads_once = ft_rng_below(rng, 2)};
-  draw_shape(rng, &c);
-  if (ft_simt_nest_refusal(ir, &c, arena)) return false;
-  cr_assert_eq(ft_simt_nest_build(ir, &c, arena, &out->kir, &error), FT_OK, "%s",
-               error.text);
-  out->skeleton = ft_arena_printf(
-      arena,
-      "nest threads=%u vector=%u unroll=%u row_threads=%u column_threads=%u blocks=%u "
-      "splits=%u buffer=%u",
-      c.threads, c.vector, c.unroll, c.row_threads, c.column_threads, c.blocks, c.splits,
-      (unsigned)c.buffer);
-  return true;
-}
-
-static bool draw_gemm(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
-  ft_error error;
-  ft_simt_gemm_choice c = {.block_m = power(rng, 8, 128),
-                           .block_n = power(rng, 8, 128),
-                           .block_k = power(rng, 4, 32),
-                           .thread_m = power(rng, 1, 8),
-                           .thread_n = power(rng, 1, 8),
-                           .stages = 1 + (uint32_t)ft_rng_below(rng, 2),
-                           .splits = 1 + (uint32_t)ft_rng_below(rng, 3),
-                           .shares_sums = ft_rng_below(rng, 4) == 0};
-  if (ft_simt_gemm_refusal(w, &c, arena)) return false;
-  cr_assert_eq(ft_simt_gemm_build(w, &c, arena, &out->kir, &error), FT_OK, "%s",
-               error.text);
-  out->skeleton =
-      ft_arena_printf(arena, "gemm %ux%ux%u thread %ux%u stages=%u splits=%u%s",
-                      c.block_m, c.block_n, c.block_k, c.thread_m, c.thread_n, c.stages,
-                      c.splits, c.shares_sums ? " shares sums" : "");
-  return true;
-}
-
-static bool draw_skinny(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
-  ft_error error;
-  ft_simt_skinny_choice c = {.threads = power(rng, 32, 512),
-                             .term_threads = power(rng, 1, 256),
-                             .unroll = power(rng, 1, 4),
-                             .streams = ft_rng_below(rng, 2)};
-  if (ft_simt_skinny_refusal(w, &c, arena)) return false;
-  cr_assert_eq(ft_simt_skinny_build(w, &c, arena, &out->kir, &error), FT_OK, "%s",
-               error.text);
-  out->skeleton = ft_arena_printf(arena, "skinny threads=%u term_threads=%u unroll=%u",
-                                  c.threads, c.term_threads, c.unroll);
-  return true;
-}
-
-static bool draw_conv(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
-  ft_error error;
-  ft_simt_conv_choice c = {.tile_channels = power(rng, 1, 64),
-                           .tile_positions = power(rng, 8, 128),
-                           .slab = power(rng, 4, 32),
-                           .thread_channels = power(rng, 1, 8),
-                           .thread_positions = power(rng, 1, 8),
-                           .vector = power(rng, 1, 4)};
-  if (ft_simt_conv_refusal(w, &c, arena)) return false;
-  cr_assert_eq(ft_simt_conv_build(w, &c, arena, &out->kir, &error), FT_OK, "%s",
-               error.text);
-  out->skeleton = ft_arena_printf(arena, "conv %ux%ux%u thread %ux%u vector %u",
-                                  c.tile_channels, c.tile_positions, c.slab,
-                                  c.thread_channels, c.thread_positions, c.vector);
-  return true;
-}
-
-static bool draw_window(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
-  ft_error error;
-  ft_simt_window_choice c = {.threads = power(rng, 32, 256),
-                             .tile_rows = power(rng, 1, 16),
-                             .tile_columns = power(rng, 1, 32),
-                             .tile_planes = power(rng, 1, 16)};
-  if (ft_simt_window_refusal(w, &c, arena)) return false;
-  cr_assert_eq(ft_simt_window_build(w, &c, arena, &out->kir, &error), FT_OK, "%s",
-               error.text);
-  out->skeleton = ft_arena_printf(arena, "window threads=%u %ux%u of %u planes",
-                                  c.threads, c.tile_rows, c.tile_columns, c.tile_planes);
-  return true;
-}
-
-static bool draw_loop(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
-  ft_error error;
-  ft_simt_loop_choice c = {.threads = power(rng, 32, 512),
-                           .tile = 1 + (uint32_t)ft_rng_below(rng, 16)};
-  if (ft_simt_loop_refusal(w, &c, arena)) return false;
-  cr_assert_eq(ft_simt_loop_build(w, &c, arena, &out->kir, &error), FT_OK, "%s",
-               error.text);
-  out->skeleton = ft_arena_printf(arena, "loop threads=%u tile=%u", c.threads, c.tile);
-  return true;
-}
-
-// Rarely taken by a random group, so it gets several chances.
-static bool draw_turn(const ft_workload *w, ft_rng *rng, ft_arena *arena, drawn *out) {
-  ft_group_ir *ir;
-  const char *reason, *wrong = "none";
-  ft_error error;
-  ft_simt_turn_choice c;
-  cr_assert_eq(ft_group_ir_make(w, arena, &ir, &reason, &error), FT_OK, "%s", error.text);
-  if (!ir || ir->refusal) return false;
-  for (int i = 0; i < TRIES && wrong; i++) {
-    c = (ft_simt_turn_choice){.threads = power(rng, 32, 512),
-                              .tile_near = power(rng, 8, 128),
-                              .tile_far = power(rng, 8, 128),
-                              .vector_near = power(rng, 1, 8),
-                              .vector_far = power(rng, 1, 8),
-                              .swizzles = ft_rng_below(rng, 2),
-                              .streams = ft_rng_below(rng, 2)};
-    wrong = ft_simt_turn_refusal(ir, &c, arena);
-  }
-  if (wrong) return false;
-  cr_assert_eq(ft_simt_turn_build(ir, &c, arena, &out->kir, &error), FT_OK, "%s",
-               error.text);
-  out->skeleton = ft_arena_printf(
-      arena, "turn threads=%u tile=%ux%u vector=%ux%u swizzles=%d", c.threads,
-      c.tile_near, c.tile_far, c.vector_near, c.vector_far, c.swizzles);
-  return true;
-}
-
-typedef bool draw_function(const ft_workload *w, ft_rng *rng, ft_arena *arena,
-                           drawn *out);
-static draw_function *const drawers[] = {draw_nest, draw_gemm,   draw_skinny, draw_loop,
-                                         draw_conv, draw_window, draw_turn};
-enum { DRAWERS = sizeof drawers / sizeof *drawers };
+static const char *const archs[] = {"sm_80", "sm_90", "sm_100"};
 
 // Some skeleton and knobs that take the group; false: none of those tried.
-static bool draw(const ft_workload *w, uint64_t seed, ft_arena *arena, drawn *out,
-                 uint32_t *out_drawer) {
+static bool draw(const ft_workload *w, uint64_t seed, ft_arena *arena,
+                 ft_simt_any_choice *out) {
   ft_rng rng = ft_rng_seed(seed);
-  bool narrow_first = ft_rng_below(&rng, 2);  // loops take everything
+  bool narrow_first = draw_flag(&rng, 2);  // loops take everything
   for (int i = 0; i < TRIES; i++) {
-    *out_drawer = (uint32_t)ft_rng_below(&rng, DRAWERS);
-    if (narrow_first && i < TRIES / 2 && drawers[*out_drawer] == draw_loop) continue;
-    if (drawers[*out_drawer](w, &rng, arena, out)) return true;
+    ft_simt_skeleton skeleton = (ft_simt_skeleton)ft_rng_below(&rng, FT_SIMT_SKELETONS);
+    if (narrow_first && i < TRIES / 2 && skeleton == FT_SIMT_LOOP) continue;
+    uint32_t threads = draw_power(&rng, 32, 512);
+    if (!draw_taken(&rng, skeleton, threads, w, arena, out)) continue;
+    draw_min_blocks(&rng, out);
+    return true;
   }
   return false;
 }
 
 typedef struct counts {
-  uint32_t kernels, untaken, by_drawer[DRAWERS];
+  uint32_t kernels, untaken, compiled, of[FT_SIMT_SKELETONS];
 } counts;
 
-static void print_cuda(const simmed *c, ft_kir *kir) {
+// Every eighth one; FT_SIMT_COMPILE=all: each. The compiler takes longer than the rest.
+static bool is_compiled(uint64_t seed) {
+  return seed % 8 == 1 || getenv("FT_SIMT_COMPILE");
+}
+
+// No knobs that were not refused fail to compile.
+static void check_cuda(const simmed *c, ft_kir *kir, ft_nvrtc *nvrtc, uint64_t seed,
+                       ft_arena *arena, counts *n) {
   const char *text;
   ft_simt_launch launch;
   ft_error error;
-  cr_assert_eq(ft_print_cuda(kir, "kernel", 0, &text, &launch, &error), FT_OK, "%s: %s",
+  ft_cubin cubin;
+  cr_assert_eq(ft_print_cuda(kir, "kernel", &text, &launch, &error), FT_OK, "%s: %s",
                c->label, error.text);
   cr_assert_eq(launch.grid, c->launch.grid);
+  if (!nvrtc || !is_compiled(seed)) return;
+  const char *arch = archs[seed / 8 % 3];
+  cr_assert_eq(ft_nvrtc_compile(nvrtc, text, "kernel", arch, arena, &cubin, &error),
+               FT_OK, "%s", error.text);
+  cr_assert_eq(cubin.outcome, FT_OUTCOME_OK, "%s for %s: %s\n%s", c->label, arch,
+               cubin.log, text);
+  n->compiled++;
 }
 
-static void run_batch(bench *b, uint64_t first, counts *n) {
+// false: no skeleton takes the group.
+static bool make_case(bench *b, uint64_t seed, uint32_t number, ft_nvrtc *nvrtc,
+                      counts *n, simmed *out) {
+  trial *t = FT_NEW(b->arena, trial);
+  ft_simt_any_choice choice;
+  ft_kir *kir;
+  ft_error error;
+  // Every fourth one of short floats.
+  const char *wrong = trial_make(b, seed % 4 == 3 ? RANDOM_SHORT + seed : seed, t);
+  cr_assert_null(wrong, "case %llu: %s", (unsigned long long)seed, wrong);
+  if (!draw(&t->workload, seed, b->arena, &choice)) return false;
+  cr_assert_eq(ft_simt_any_build(&t->workload, &choice, b->arena, &kir, &error), FT_OK,
+               "%s", error.text);
+  *out = (simmed){.workload = &t->workload,
+                  .input = t->input,
+                  .reference = t->reference,
+                  .label = ft_arena_printf(b->arena, "case %llu, %s:\n%s",
+                                           (unsigned long long)t->seed,
+                                           ft_simt_any_text(&choice, b->arena),
+                                           group_text(&t->workload.group, b->arena))};
+  simmed_print(out, kir, number, b->arena);
+  check_cuda(out, kir, nvrtc, seed, b->arena, n);
+  n->of[choice.skeleton]++;
+  return true;
+}
+
+static void run_batch(bench *b, uint64_t first, ft_nvrtc *nvrtc, counts *n) {
   simmed c[BATCH];
   uint32_t count = 0;
   for (uint64_t seed = first; seed < first + BATCH; seed++) {
-    trial *t = FT_NEW(b->arena, trial);
-    drawn d;
-    uint32_t drawer;
-    // Every fourth one of short floats.
-    const char *wrong = trial_make(b, seed % 4 == 3 ? RANDOM_SHORT + seed : seed, t);
-    cr_assert_null(wrong, "case %llu: %s", (unsigned long long)seed, wrong);
-    if (!draw(&t->workload, seed, b->arena, &d, &drawer)) {
+    if (make_case(b, seed, count, nvrtc, n, &c[count]))
+      count++;
+    else
       n->untaken++;
-      continue;
-    }
-    n->by_drawer[drawer]++;
-    c[count] = (simmed){.workload = &t->workload,
-                        .input = t->input,
-                        .reference = t->reference,
-                        .label = ft_arena_printf(
-                            b->arena, "case %llu, %s:\n%s", (unsigned long long)t->seed,
-                            d.skeleton, group_text(&t->workload.group, b->arena))};
-    simmed_print(&c[count], d.kir, count, b->arena);
-    print_cuda(&c[count], d.kir);
-    count++;
   }
   if (!count) return;
   const char *folder = cache_make(b->arena);
@@ -244,21 +110,25 @@ static void run_quarter(uint32_t quarter) {
   uint32_t cases = setting("FT_SIMT_CASES", 2000) / 4;
   uint64_t first = setting("FT_RANDOM_SEED", 1) + (uint64_t)quarter * cases;
   counts n = {0};
+  ft_nvrtc *nvrtc;
+  ft_error error;
+  if (ft_nvrtc_open(ft_allocator_system(), &nvrtc, &error) != FT_OK) nvrtc = NULL;
   for (uint64_t at = 0; at < cases; at += BATCH) {
     bench b;
     ft_arena *arena = ft_arena_create(ft_allocator_system());
     const char *folder = cache_make(arena);
     bench_open(first, folder, 1, arena, &b);
-    run_batch(&b, first + at, &n);
+    run_batch(&b, first + at, nvrtc, &n);
     bench_close(&b);
     cache_remove(folder, arena);
     ft_arena_destroy(arena);
   }
-  fprintf(stderr,
-          "%u kernels (%u nests, %u products, %u skinny, %u loops, %u convolutions, %u "
-          "windows, %u turns), %u groups untaken\n",
-          n.kernels, n.by_drawer[0], n.by_drawer[1], n.by_drawer[2], n.by_drawer[3],
-          n.by_drawer[4], n.by_drawer[5], n.by_drawer[6], n.untaken);
+  ft_nvrtc_close(nvrtc);
+  fprintf(stderr, "%u kernels, %u compiled, %u groups untaken:", n.kernels, n.compiled,
+          n.untaken);
+  for (int i = 0; i < FT_SIMT_SKELETONS; i++)
+    fprintf(stderr, " %s %u", ft_simt_skeleton_name((ft_simt_skeleton)i), n.of[i]);
+  fprintf(stderr, "\n");
   cr_assert_gt(n.kernels, 4 * n.untaken);
 }
 

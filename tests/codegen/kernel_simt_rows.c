@@ -86,7 +86,7 @@ Test(simt_rows, wide_rows_stay_in_registers_and_are_read_once) {
       ft_cubin cubin;
       cr_assert_null(ft_simt_nest_refusal(b.ir, &c, arena), "%s", label);
       cr_assert_eq(ft_simt_nest_build(b.ir, &c, arena, &kir, &error), FT_OK);
-      cr_assert_eq(ft_print_cuda(kir, "k", 0, &text, &launch, &error), FT_OK);
+      cr_assert_eq(ft_print_cuda(kir, "k", &text, &launch, &error), FT_OK);
       check_reads(kir, text, kinds[k].inputs, label);
       cr_assert_eq(count_of(text, "double "), 0, "%s: sums in f64\n%s", label, text);
       cr_assert_eq(ft_nvrtc_compile(nvrtc, text, "k", "sm_90", arena, &cubin, &error),

@@ -208,7 +208,7 @@ static void expect_wide(sketcher *how, uint32_t choice) {
   ft_error error;
   draw(&d, how);
   ft_kir *kir = build(&d, &sensible[choice]);
-  cr_assert_eq(ft_print_cuda(kir, "kernel", 0, &text, &launch, &error), FT_OK, "%s",
+  cr_assert_eq(ft_print_cuda(kir, "kernel", &text, &launch, &error), FT_OK, "%s",
                error.text);
   for (uint32_t b = 1; b < kir->buffer_count; b++) {
     bool is_global = kir->buffer[b].space == FT_KIR_GLOBAL;
@@ -259,7 +259,7 @@ Test(simt_turn, no_sensible_choice_spills_or_takes_many_registers) {
       ft_cubin cubin;
       draw(&d, large[g]);
       ft_kir *kir = build(&d, &sensible[i]);
-      cr_assert_eq(ft_print_cuda(kir, "kernel", 0, &text, &launch, &error), FT_OK, "%s",
+      cr_assert_eq(ft_print_cuda(kir, "kernel", &text, &launch, &error), FT_OK, "%s",
                    error.text);
       cr_assert_eq(ft_nvrtc_compile(nvrtc, text, "kernel", archs[(g + i) % 3],
                                     d.sketch.arena, &cubin, &error),

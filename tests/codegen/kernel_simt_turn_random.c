@@ -133,7 +133,7 @@ static bool make(pool *p, uint64_t seed, uint32_t number, ft_workload *w, simmed
           c.vector_far, c.swizzles ? ", swizzles" : "")};
   simmed_expect(out, seed, arena);
   simmed_print(out, kir, number, arena);
-  cr_assert_eq(ft_print_cuda(kir, "kernel", 0, &text, &launch, &error), FT_OK, "%s: %s",
+  cr_assert_eq(ft_print_cuda(kir, "kernel", &text, &launch, &error), FT_OK, "%s: %s",
                out->label, error.text);
   cr_assert_eq(launch.grid, out->launch.grid);
   return true;

@@ -16,7 +16,7 @@ typedef struct printed {
 static printed print_hand(ft_kir *(*build)(ft_arena *arena)) {
   printed p = {.arena = ft_arena_create(ft_allocator_system())};
   ft_error error;
-  cr_assert_eq(ft_print_cuda(build(p.arena), "k", 0, &p.text, &p.launch, &error), FT_OK,
+  cr_assert_eq(ft_print_cuda(build(p.arena), "k", &p.text, &p.launch, &error), FT_OK,
                "%s", error.text);
   return p;
 }
@@ -91,7 +91,7 @@ static const char *copied(int64_t from, int64_t to, ft_status *out_status) {
   ft_error error;
   const char *cuda = "";
   ft_simt_launch launch;
-  *out_status = ft_print_cuda(hand_end(&h), "k", 0, &cuda, &launch, &error);
+  *out_status = ft_print_cuda(hand_end(&h), "k", &cuda, &launch, &error);
   snprintf(text, sizeof text, "%s", *out_status ? error.text : cuda);
   ft_arena_destroy(arena);
   return text;
@@ -132,7 +132,7 @@ static uint64_t branching(bool is_looping, ft_kir_id (*by)(hand *h)) {
   ft_error error;
   const char *text;
   ft_simt_launch launch;
-  cr_assert_eq(ft_print_cuda(hand_end(&h), "k", 0, &text, &launch, &error), FT_OK, "%s",
+  cr_assert_eq(ft_print_cuda(hand_end(&h), "k", &text, &launch, &error), FT_OK, "%s",
                error.text);
   ft_arena_destroy(arena);
   return launch.shared_bytes;

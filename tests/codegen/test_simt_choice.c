@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "codegen/print_simt.h"
 #include "graphs.h"
 
 static ft_workload product(sketch *s) {
@@ -81,4 +82,38 @@ Test(codegen_simt_choice, a_turn_takes_two_inner_axes) {
   cr_assert_str_eq(ft_simt_any_text(&c, s.arena),
                    "turn threads=64 tile_near=8 tile_far=16 vector_near=1 vector_far=2");
   sketch_close(&s);
+}
+
+Test(codegen_simt_choice, min_blocks_is_a_knob_of_all_and_caps_registers) {
+  sketch s;
+  ft_workload w = product(&s);
+  ft_kir *kir;
+  ft_error error;
+  ft_simt_launch launch;
+  const char *text;
+  ft_simt_any_choice gemm = {FT_SIMT_GEMM, .gemm = {32, 32, 8, 2, 2, .stages = 1}};
+  cr_assert_eq(ft_simt_any_threads(&gemm), 256);
+  gemm.min_blocks = 8;
+  cr_assert_null(ft_simt_any_refusal(&w, &gemm, s.arena));
+  cr_assert_eq(ft_simt_any_build(&w, &gemm, s.arena, &kir, &error), FT_OK);
+  cr_assert_eq(ft_print_cuda(kir, "k", &text, &launch, &error), FT_OK);
+  cr_assert(strstr(text, "__launch_bounds__(256, 8)"));
+  gemm.min_blocks = 9;
+  cr_assert_str_eq(ft_simt_any_refusal(&w, &gemm, s.arena),
+                   "min_blocks of so many threads are over the 2048 of a multiprocessor");
+  kir->min_blocks = 9;
+  cr_assert_str_eq(ft_kir_verify(kir), ft_simt_any_refusal(&w, &gemm, s.arena));
+  ft_simt_any_choice loop = {FT_SIMT_LOOP, .loop = {32, 4}, .min_blocks = 33};
+  cr_assert_str_eq(ft_simt_any_refusal(&w, &loop, s.arena), "min_blocks is not 0 to 32");
+  sketch_close(&s);
+}
+
+Test(codegen_simt_choice, the_blocks_for_a_cap_leave_each_thread_so_many_registers) {
+  for (uint32_t threads = 32; threads <= 1024; threads *= 2)
+    for (uint32_t registers = 32; registers <= 255; registers++) {
+      uint32_t blocks = ft_simt_min_blocks(threads, registers);
+      cr_assert(blocks <= 32 && blocks * threads <= 2048);
+      cr_assert_leq(blocks * threads * registers, 65536);
+      if (blocks < 32) cr_assert_gt((blocks + 1) * threads * registers, 65536);
+    }
 }
