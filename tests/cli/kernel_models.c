@@ -10,6 +10,7 @@
 #include "graph/tensor_file.h"
 #include "tests/cli/batch.h"
 #include "tests/support/data.h"
+#include "tests/support/quick.h"
 
 static test_command fusetune(const char *const *arguments) {
   const char *argv[16] = {FT_BINARY_DIR "/fusetune"};
@@ -40,7 +41,7 @@ static void tune_and_verify(const char *name) {
   snprintf(relative, sizeof relative, "onnx/fusion/%s.onnx", name);
   cr_assert_eq(test_data_path(relative, path, sizeof path), 0);
   test_command c = fusetune((const char *const[]){"tune", path, "--dim", "*=4", "--time",
-                                                  "20s", "--json", NULL});
+                                                  "5s", "--json", NULL});
   cr_assert_eq(c.exit_code, 0, "%s: %s%s", name, c.out, c.err);
   json_t *o = json_loads(c.out, 0, NULL);
   cr_assert_not_null(o, "%s", c.out);
@@ -131,6 +132,7 @@ static void run_and_verify(const char *name, const char *option, const char *val
 
 Test(cli_models, people_s_models_run_and_verify, .timeout = 500) {
   TEST_NEEDS_DATA();
+  compile_quickly();
   static const struct {
     const char *name, *option, *value;
   } models[] = {{"bert_squad_opset11", "--dim", "*=1"},
@@ -193,32 +195,35 @@ static void assert_close(const char *model, const char *actual, const char *expe
   ft_arena_destroy(arena);
 }
 
-Test(cli_models, the_light_models_reproduce_their_outputs_through_files, .timeout = 500) {
-  TEST_NEEDS_DATA();
-  static const struct {
-    const char *name, *input;
-  } models[] = {{"light_bvlc_alexnet", "data_0"},
-                {"light_inception_v1", "data_0"},
-                {"light_resnet50", "gpu_0/data_0"},
-                {"light_shufflenet", "gpu_0/data_0"},
-                {"light_squeezenet", "data_0"}};
+static void check_light(const char *name, const char *input) {
   static const ft_shape image = {4, {1, 3, 224, 224}};
-  char ramp[300], out[300], actual[320];
+  char relative[128], path[512], expected[512];
+  char ramp[300], file[400], out[300], actual[320];
+  snprintf(relative, sizeof relative, "onnx/models/%s.onnx", name);
+  cr_assert_eq(test_data_path(relative, path, sizeof path), 0);
+  snprintf(relative, sizeof relative, "onnx/models/%s_output_0.pb", name);
+  cr_assert_eq(test_data_path(relative, expected, sizeof expected), 0);
   snprintf(ramp, sizeof ramp, "%s/ramp.npy", test_folder());
   write_ramp(ramp, &image);
-  for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-    char relative[128], path[512], expected[512], file[400];
-    snprintf(relative, sizeof relative, "onnx/models/%s.onnx", models[i].name);
-    cr_assert_eq(test_data_path(relative, path, sizeof path), 0);
-    snprintf(relative, sizeof relative, "onnx/models/%s_output_0.pb", models[i].name);
-    cr_assert_eq(test_data_path(relative, expected, sizeof expected), 0);
-    snprintf(file, sizeof file, "%s=%s", models[i].input, ramp);
-    snprintf(out, sizeof out, "%s/%s", test_folder(), models[i].name);
-    test_command c = fusetune((const char *const[]){"run", path, "--input-file", file,
-                                                    "--outputs", out, "--verify", NULL});
-    cr_assert_eq(c.exit_code, 0, "%s: %s%s", models[i].name, c.out, c.err);
-    test_command_free(&c);
-    snprintf(actual, sizeof actual, "%s/out_00.npy", out);
-    assert_close(models[i].name, actual, expected);
-  }
+  snprintf(file, sizeof file, "%s=%s", input, ramp);
+  snprintf(out, sizeof out, "%s/out", test_folder());
+  test_command c = fusetune((const char *const[]){"run", path, "--input-file", file,
+                                                  "--outputs", out, "--verify", NULL});
+  cr_assert_eq(c.exit_code, 0, "%s: %s%s", name, c.out, c.err);
+  test_command_free(&c);
+  snprintf(actual, sizeof actual, "%s/out_00.npy", out);
+  assert_close(name, actual, expected);
 }
+
+#define LIGHT(name, input)                                              \
+  Test(cli_models, light_##name##_reproduces_its_outputs_through_files, \
+       .timeout = 500) {                                                \
+    TEST_NEEDS_DATA();                                                  \
+    compile_quickly();                                                  \
+    check_light("light_" #name, input);                                 \
+  }
+LIGHT(bvlc_alexnet, "data_0")
+LIGHT(inception_v1, "data_0")
+LIGHT(resnet50, "gpu_0/data_0")
+LIGHT(shufflenet, "gpu_0/data_0")
+LIGHT(squeezenet, "data_0")

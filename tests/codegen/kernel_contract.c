@@ -2,6 +2,7 @@
 #include "codegen/contract.h"
 #include "contractions.h"
 #include "graphs.h"
+#include "tests/support/quick.h"
 #include "trying.h"
 
 static uint32_t setting(const char *name, uint32_t fallback) {
@@ -95,6 +96,7 @@ static void run_contracts(session *s, const test_case *cases, uint32_t count,
 }
 
 static void run_random(uint64_t seed, uint32_t count, bool from_space) {
+  if (!from_space) compile_quickly();
   session s = session_open(seed);
   session_start(&s);
   uint32_t refused = 0;
@@ -164,6 +166,7 @@ static void run_product(int64_t m, int64_t k, int64_t n) {
 }
 
 Test(codegen_contract, products_with_one_row_column_or_term_are_right, .timeout = 120) {
+  compile_quickly();
   run_product(1, 300, 200);
   run_product(200, 300, 1);
   run_product(33, 1, 49);
@@ -193,6 +196,7 @@ static uint32_t permuted(sketch *s, uint32_t a, ft_attr attr) {
 }
 
 Test(codegen_contract, attention_scores_and_context_keep_their_heads, .timeout = 120) {
+  compile_quickly();
   sketch s = sketch_open();
   uint32_t q = view(&s, input(&s, FT_F32, SHAPE(1, 37, 96)), SHAPE(1, 37, 3, 32));
   uint32_t k = view(&s, input(&s, FT_F32, SHAPE(1, 37, 96)), SHAPE(1, 37, 3, 32));
@@ -211,6 +215,7 @@ Test(codegen_contract, attention_scores_and_context_keep_their_heads, .timeout =
 }
 
 Test(codegen_contract, several_outputs_with_heavy_functions_are_right, .timeout = 60) {
+  compile_quickly();
   sketch s = sketch_open();
   uint32_t a = input(&s, FT_F32, SHAPE(20, 64)), b = input(&s, FT_F32, SHAPE(64, 70));
   uint32_t y = two(&s, FT_OP_MATMUL, one(&s, FT_OP_TANH, a), b);
@@ -241,6 +246,7 @@ static uint32_t convolve(sketch *s, image i, uint32_t *out_x) {
 }
 
 Test(codegen_contract, convolutions_of_a_residual_network_are_right, .timeout = 240) {
+  compile_quickly();
   static const image cases[] = {
       {1, 20, 14, 14, 20, 3, 1, 1, 1},  // 3x3
       {2, 20, 15, 13, 9, 3, 2, 1, 1},   // 3x3, every second

@@ -1,6 +1,7 @@
 // Shapes and values at the edges, for pointwise work, each reduction and each norm, on
 // every tactic that takes them and every schedule of its space: odd sizes, one row, one
 // column, one element, none, a row of 2^20, rows that are -inf in part or wholly, NaN.
+#include "tests/support/quick.h"
 #include "trying.h"
 
 typedef uint32_t make(sketch *k, uint32_t x, uint32_t axes);
@@ -193,6 +194,7 @@ static void check_huge(make *f) {
 
 #define EDGES(name, f)                                                  \
   Test(codegen_edges, name##_is_right_at_every_edge, .timeout = 280) {  \
+    compile_quickly();                                                  \
     check(f);                                                           \
   }                                                                     \
   Test(codegen_edges, name##_is_right_over_a_million, .timeout = 280) { \
@@ -249,9 +251,11 @@ static void check_images(make *f, uint32_t axes) {
 }
 
 Test(codegen_edges, instance_norm_is_right_at_every_edge, .timeout = 280) {
+  compile_quickly();
   check_images(instance_norm, 0);
 }
 Test(codegen_edges, group_norm_is_right_at_every_edge, .timeout = 280) {
+  compile_quickly();
   check_images(group_norm, 2);
 }
 

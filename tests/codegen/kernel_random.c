@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/support/quick.h"
 #include "tests/support/random/random_group.h"
 #include "tests/support/random/soak.h"
 
@@ -14,8 +15,9 @@ static uint64_t setting(const char *name, uint64_t fallback) {
   return text ? strtoull(text, NULL, 10) : fallback;
 }
 
-// A quarter each, so that two run at a time.
+// A quarter each, so that two run at a time; the first with the flags of real kernels.
 static void run_quarter(uint64_t quarter) {
+  if (quarter) compile_quickly();
   uint64_t count = setting("FT_RANDOM_CASES", 512);
   soak_options options = {.first = setting("FT_RANDOM_SEED", 0) + quarter * count,
                           .count = count,
@@ -40,6 +42,7 @@ static void run_quarter(uint64_t quarter) {
 // f16 and bf16 in memory.
 Test(codegen_random, kernels_of_short_floats_agree, .timeout = 500) {
   uint64_t count = setting("FT_RANDOM_CASES", 512) / 2;
+  compile_quickly();
   if (getenv("FT_RANDOM_CASE")) cr_skip_test("FT_RANDOM_CASE is one case");
   soak_options options = {.first = RANDOM_SHORT + setting("FT_RANDOM_SEED", 0),
                           .count = count,

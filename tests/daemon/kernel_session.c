@@ -8,6 +8,7 @@
 #include "daemon/session.h"
 #include "tests/support/command.h"
 #include "tests/support/onnx_writer.h"
+#include "tests/support/quick.h"
 
 static const char *const worker[] = {FT_BINARY_DIR "/fusetune", "worker", NULL};
 
@@ -74,6 +75,8 @@ static fixture open_model(ft_strbuf (*make)(ft_arena *), const char *store,
                           bool test_tactics) {
   fixture f = {.arena = ft_arena_create(ft_allocator_system())};
   ft_error error;
+  compile_quickly();
+  setenv("FUSETUNE_CC", "clang", 0);  // half the schedules
   char path[256];
   snprintf(path, sizeof path, "%s/model.onnx", test_folder());
   ft_strbuf bytes = make(f.arena);

@@ -10,6 +10,7 @@
 #include "daemon/session.h"
 #include "tests/support/command.h"
 #include "tests/support/onnx_writer.h"
+#include "tests/support/quick.h"
 
 static const char *const session_worker[] = {FT_BINARY_DIR "/fusetune", "worker", NULL};
 
@@ -46,6 +47,8 @@ static inline ft_strbuf relu_model(ft_arena *arena) {
 static inline fixture fixture_open(ft_strbuf (*make)(ft_arena *), bool test_tactics) {
   fixture f = {.arena = ft_arena_create(ft_allocator_system())};
   ft_error error;
+  compile_quickly();
+  setenv("FUSETUNE_CC", "clang", 0);  // half the schedules
   const char *path = ft_arena_printf(f.arena, "%s/model.onnx", test_folder());
   ft_strbuf bytes = make(f.arena);
   cr_assert_eq(ft_file_write(path, bytes.text, bytes.length, &error), FT_OK, "%s",
