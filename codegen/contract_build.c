@@ -33,8 +33,7 @@ ft_kir_stmt *ft_contract_open_loop(ft_contract_emitter *m, ft_kir_loop kind,
 }
 
 void ft_contract_close_loop(ft_contract_emitter *m, ft_kir_stmt *loop) {
-  ft_loop_leave(m->e);
-  ft_kir_append(ft_loop_here(m->e), loop);
+  ft_loop_close(m->e, loop);
 }
 
 // ---- places
@@ -316,8 +315,7 @@ static void in_step(tile *t, int which, void (*body)(tile *t)) {
   ft_kir_stmt *branch = ft_kir_if(m->e->kir, condition);
   ft_loop_enter(m->e, &branch->body);
   body(t);
-  ft_loop_leave(m->e);
-  ft_kir_append(ft_loop_here(m->e), branch);
+  ft_loop_close(m->e, branch);
 }
 
 static void finish(tile *t) {

@@ -272,8 +272,7 @@ static void pack_row(image *t, ft_kir_id k, ft_kir_id row) {
   ft_loop_leave(m->e);
   ft_loop_enter(m->e, &branch->otherwise);
   fill_zero(t, from, to);
-  ft_loop_leave(m->e);
-  ft_kir_append(ft_loop_here(m->e), branch);
+  ft_loop_close(m->e, branch);
 }
 
 static void pack_windows(ft_contract_emitter *m, ft_kir_id k) {

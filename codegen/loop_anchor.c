@@ -287,8 +287,7 @@ static void run_loop(anchor *a, uint32_t loop, ft_kir_id begin, ft_kir_id end) {
       is_across ? (ft_affine){.coef = 1} : ft_affine_of(&e->places, stmt->value);
   if (is_across) e->inner = stmt->value;
   run_loops(a, loop + 1);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), stmt);
+  ft_loop_close(e, stmt);
 }
 
 // |chunk| steps at a time into partial sums.
@@ -303,8 +302,7 @@ static void run_chunks(anchor *a, uint32_t loop, ft_kir_id begin, ft_kir_id end)
   run_loop(a, loop, stmt->value, last);
   for (uint32_t r = 0; r < a->count; r++)
     accumulate(a, a->total[r], read_register(a, a->partial[r]));
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), stmt);
+  ft_loop_close(e, stmt);
 }
 
 static void run_loops(anchor *a, uint32_t loop) {

@@ -180,8 +180,7 @@ static void segment(ft_loop_emitter *e, const ft_loop_section *s, uint32_t vecto
         e, index_of(e, FT_KIR_IMIN, loop->value, number(e, e->high - e->lanes)));
   step_body(e, s, outer,
             is_scalar ? ft_affine_of(&e->places, e->inner) : (ft_affine){.coef = 1});
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), loop);
+  ft_loop_close(e, loop);
 }
 
 // ---- rows and blocks
@@ -230,8 +229,7 @@ static void section_body(ft_loop_emitter *e, const ft_loop_section *s, uint32_t 
   decode_row(e, s, loop->value, outer);
   for (uint32_t i = 0; i + 1 < s->cuts && !e->kir->failed; i++)
     segment(e, s, vector, i, outer, begin, end);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), loop);
+  ft_loop_close(e, loop);
 }
 
 // ---- planning
@@ -450,8 +448,7 @@ static void build_sections(ft_loop_emitter *e, const ft_loop *loop, uint32_t i,
   ft_loop_enter(e, &branch->otherwise);
   build_sections(e, loop, i + 1,
                  ft_loop_named(e, index_of(e, FT_KIR_ISUB, block, number(e, s->grid))));
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), branch);
+  ft_loop_close(e, branch);
 }
 
 ft_status ft_loop_build(const ft_loop *loop, ft_arena *arena, ft_kir **out,

@@ -59,6 +59,8 @@ static inline ft_kir_block *ft_loop_here(ft_loop_emitter *e) {
 }
 void ft_loop_enter(ft_loop_emitter *e, ft_kir_block *block);
 void ft_loop_leave(ft_loop_emitter *e);
+// Leaves the body of |stmt|, and puts it behind what is here.
+void ft_loop_close(ft_loop_emitter *e, ft_kir_stmt *stmt);
 
 // Gives an index a name, once.
 ft_kir_id ft_loop_named(ft_loop_emitter *e, ft_kir_id index);

@@ -24,6 +24,11 @@ void ft_loop_leave(ft_loop_emitter *e) {
   e->depth--;
 }
 
+void ft_loop_close(ft_loop_emitter *e, ft_kir_stmt *stmt) {
+  ft_loop_leave(e);
+  ft_kir_append(ft_loop_here(e), stmt);
+}
+
 ft_kir_id ft_loop_recall(const ft_loop_emitter *e, uint32_t root, const ft_place *place) {
   for (const memo *m = place->memo; m; m = m->next) {
     if (m->root == root && m->depth <= e->depth && e->serial_of[m->depth] == m->serial)
@@ -351,8 +356,7 @@ static void choose_part(ft_loop_emitter *e, const ft_primitive *p, const ft_plac
     ft_kir_stmt *branch = ft_kir_if(e->kir, is_within(e, at, q.length));
     ft_loop_enter(e, &branch->body);
     keep_in(e, result, p->input[i], in_part(e, p, i, &q));
-    ft_loop_leave(e);
-    ft_kir_append(ft_loop_here(e), branch);
+    ft_loop_close(e, branch);
   }
 }
 
@@ -382,8 +386,7 @@ static ft_kir_id pad(ft_loop_emitter *e, const ft_primitive *p, const ft_place *
   ft_kir_stmt *branch = ft_kir_if(e->kir, all);
   ft_loop_enter(e, &branch->body);
   keep_in(e, result, p->input[0], q.place);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), branch);
+  ft_loop_close(e, branch);
   return result_of(e, result);
 }
 

@@ -163,8 +163,7 @@ ft_kir_id ft_simt_value_if(ft_loop_emitter *e, uint32_t value, const ft_place *p
   ft_kir_stmt *branch = ft_kir_if(e->kir, inside);
   ft_loop_enter(e, &branch->body);
   keep(e, held, ft_loop_spread(e, ft_loop_value(e, value, place), e->lanes));
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), branch);
+  ft_loop_close(e, branch);
   return ft_simt_read(e, held);
 }
 

@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "codegen/simt_conv_parts.h"
+#include "codegen/simt_grid.h"
 
 enum {
   WARP = 32,
@@ -21,20 +22,16 @@ static const ft_primitive *conv_of(const ft_group *group) {
   return NULL;
 }
 
-static bool is_between(uint32_t n, uint32_t low, uint32_t high) {
-  return n >= low && n <= high && !(n & (n - 1));
-}
-
 static const char *tile_refusal(const ft_simt_conv_choice *c) {
-  if (!is_between(c->tile_channels, 1, 128))
+  if (!ft_simt_is_power(c->tile_channels, 1, 128))
     return "tile_channels is not a power of two up to 128";
-  if (!is_between(c->tile_positions, 8, 256))
+  if (!ft_simt_is_power(c->tile_positions, 8, 256))
     return "tile_positions is not a power of two from 8 to 256";
-  if (!is_between(c->slab, 4, 32)) return "slab is not 4, 8, 16 or 32";
-  if (!is_between(c->thread_channels, 1, FT_CONV_MOST_THREAD) ||
-      !is_between(c->thread_positions, 1, FT_CONV_MOST_THREAD))
+  if (!ft_simt_is_power(c->slab, 4, 32)) return "slab is not 4, 8, 16 or 32";
+  if (!ft_simt_is_power(c->thread_channels, 1, FT_CONV_MOST_THREAD) ||
+      !ft_simt_is_power(c->thread_positions, 1, FT_CONV_MOST_THREAD))
     return "thread_channels or thread_positions is not 1, 2, 4 or 8";
-  if (!is_between(c->vector, 1, 4)) return "vector is not 1, 2 or 4";
+  if (!ft_simt_is_power(c->vector, 1, 4)) return "vector is not 1, 2 or 4";
   return NULL;
 }
 
@@ -61,13 +58,9 @@ static int64_t product(const ft_shape *shape, int from) {
   return all;
 }
 
-static int64_t tiles(int64_t extent, uint32_t block) {
-  return (extent + block - 1) / block;
-}
-
 static int64_t grid_of(const ft_conv_emitter *c) {
-  return c->p->attr.groups * tiles(c->m, c->choice->tile_channels) *
-         tiles(c->n, c->choice->tile_positions);
+  return c->p->attr.groups * ft_simt_tiles(c->m, c->choice->tile_channels) *
+         ft_simt_tiles(c->n, c->choice->tile_positions);
 }
 
 // Every output point reads one input point, the same.
@@ -82,7 +75,7 @@ static bool is_pointwise(const ft_conv_emitter *c) {
 static int64_t chunk_of(const ft_conv_emitter *c) {
   if (c->dtype != FT_F32 || c->k <= SHORT) return 0;
   int64_t terms = (int64_t)ceil(CHUNK_FACTOR * sqrt((double)c->k));
-  int64_t chunk = tiles(terms, c->choice->slab) * c->choice->slab;
+  int64_t chunk = ft_simt_tiles(terms, c->choice->slab) * c->choice->slab;
   return chunk < c->k ? chunk : 0;
 }
 
@@ -176,8 +169,7 @@ static void multiply_slabs(ft_conv_emitter *c, const uint32_t *total) {
                                  number(c, c->choice->slab), number(c, 1));
   ft_loop_enter(c->e, &loop->body);
   add_products(c, loop->value, total);
-  ft_loop_leave(c->e);
-  ft_kir_append(ft_loop_here(c->e), loop);
+  ft_loop_close(c->e, loop);
 }
 
 static void open_totals(ft_conv_emitter *c, uint32_t *total) {
@@ -197,8 +189,7 @@ static void walk_terms(ft_conv_emitter *c, ft_kir_id begin, ft_kir_id end,
   ft_kir_barrier(e->kir, ft_loop_here(e));
   multiply_slabs(c, total);
   ft_kir_barrier(e->kir, ft_loop_here(e));
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), loop);
+  ft_loop_close(e, loop);
 }
 
 static void walk_chunks(ft_conv_emitter *c) {
@@ -212,8 +203,7 @@ static void walk_chunks(ft_conv_emitter *c) {
   walk_terms(c, loop->value, end, c->partial);
   for (uint32_t i = 0; i < totals_of(c); i++)
     ft_simt_add(e, c->total[i], FT_OP_REDUCE_SUM, ft_simt_read(e, c->partial[i]));
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), loop);
+  ft_loop_close(e, loop);
 }
 
 // ---- the block
@@ -242,8 +232,7 @@ static void store_element(ft_conv_emitter *c, ft_kir_id row, ft_kir_id in_tile,
   ft_loop_enter(e, &branch->body);
   ft_kir_id channel = named(c, ft_conv_channel(c, row));
   store_at(c, &v, channel, total ? ft_simt_read(e, total) : 0);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), branch);
+  ft_loop_close(e, branch);
 }
 
 static void store_totals(ft_conv_emitter *c) {
@@ -266,8 +255,7 @@ static void store_exactly(ft_conv_emitter *c) {
   ft_kir_id column = column_at(c, divided(c, position, lanes));
   store_element(c, row_at(c, divided(c, loop->value, positions)),
                 plus(c, column, rest_of(c, position, lanes)), 0);
-  ft_loop_leave(c->e);
-  ft_kir_append(ft_loop_here(c->e), loop);
+  ft_loop_close(c->e, loop);
 }
 
 static void store_tile(ft_conv_emitter *c) {
@@ -282,14 +270,13 @@ static void store_tile(ft_conv_emitter *c) {
   ft_loop_leave(e);
   ft_loop_enter(e, &branch->otherwise);
   store_totals(c);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), branch);
+  ft_loop_close(e, branch);
 }
 
 // The group, row and column that the block begins at: neighbours share filters.
 static void decode_block(ft_conv_emitter *c, ft_kir_id block) {
-  int64_t across = tiles(c->n, c->choice->tile_positions),
-          down = tiles(c->m, c->choice->tile_channels);
+  int64_t across = ft_simt_tiles(c->n, c->choice->tile_positions),
+          down = ft_simt_tiles(c->m, c->choice->tile_channels);
   ft_kir_id rest = divided(c, block, across);
   c->first_n = named(c, times(c, rest_of(c, block, across), c->choice->tile_positions));
   c->first_m = named(c, times(c, rest_of(c, rest, down), c->choice->tile_channels));
@@ -310,26 +297,17 @@ static void put_thread(ft_conv_emitter *c, ft_kir_id block) {
   store_tile(c);
 }
 
-static ft_status put_kernel(ft_conv_emitter *c, ft_arena *arena, ft_error *error) {
+static ft_status put_kernel(ft_conv_emitter *c, ft_arena *arena, ft_kir **out,
+                            ft_error *error) {
   FT_TRY(ft_loop_open(c->workload, arena, &c->e, error));
   ft_loop_emitter *e = c->e;
   e->lanes = 1;
   e->inner = number(c, 0);
   e->high = 1;
-  ft_kir_stmt *grid =
-      ft_kir_for(e->kir, FT_KIR_GRID, number(c, 0), number(c, grid_of(c)), number(c, 1));
-  ft_kir_stmt *threads = ft_kir_for(e->kir, FT_KIR_THREAD, number(c, 0),
-                                    number(c, c->threads), number(c, 1));
-  c->thread = threads->value;
-  ft_loop_enter(e, &grid->body);
-  ft_loop_enter(e, &threads->body);
-  put_thread(c, grid->value);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), threads);
-  ft_loop_leave(e);
-  ft_kir_append(&e->kir->body, grid);
-  FT_OOM_IF(e->kir->failed, error);
-  return FT_OK;
+  ft_simt_grid grid = ft_simt_grid_open(e, grid_of(c), c->threads);
+  c->thread = grid.threads->value;
+  put_thread(c, grid.blocks->value);
+  return ft_simt_grid_close(e, &grid, out, error);
 }
 
 // ---- refusals
@@ -360,9 +338,11 @@ static const char *work_refusal(const ft_group *group, const ft_primitive *p,
 
 // What reshapes, slices or broadcasts along the points may have no vectors: it is tried.
 static const char *vector_refusal(ft_conv_emitter *c, ft_arena *arena) {
-  if (put_kernel(c, arena, NULL) != FT_OK) return "out of memory";
-  return c->e->is_lost || c->e->new_cuts ? "what surrounds the convolution has no vectors"
-                                         : NULL;
+  ft_kir *kir;
+  ft_status status = put_kernel(c, arena, &kir, NULL);
+  if (status == FT_OK) return NULL;
+  return status == FT_INTERNAL ? "what surrounds the convolution has no vectors"
+                               : "out of memory";
 }
 
 const char *ft_simt_conv_refusal(const ft_workload *workload,
@@ -387,9 +367,5 @@ ft_status ft_simt_conv_build(const ft_workload *workload,
                              const ft_simt_conv_choice *choice, ft_arena *arena,
                              ft_kir **out, ft_error *error) {
   ft_conv_emitter c = plan(workload, choice);
-  FT_TRY(put_kernel(&c, arena, error));
-  if (c.e->is_lost || c.e->new_cuts)
-    FT_FAIL(error, FT_INTERNAL, "a thread asks for a vector");
-  *out = c.e->kir;
-  return FT_OK;
+  return put_kernel(&c, arena, out, error);
 }

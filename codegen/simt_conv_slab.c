@@ -145,8 +145,7 @@ void ft_conv_fill(ft_conv_emitter *c, int which, ft_kir_id first) {
         ft_kir_if(c->e->kir, calculate(c, FT_KIR_ILESS, c->thread, number(c, items)));
     ft_loop_enter(c->e, &branch->body);
     fill_item(c, which, q, across, first);
-    ft_loop_leave(c->e);
-    ft_kir_append(ft_loop_here(c->e), branch);
+    ft_loop_close(c->e, branch);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "codegen/simt_gemm_emit.h"
+#include "codegen/simt_grid.h"
 
 enum {
   WARP = 32,
@@ -15,10 +16,6 @@ enum {
 // ---- what it takes
 // ---------------------------------------------------------------------------
 
-static bool is_between(uint32_t n, uint32_t low, uint32_t high) {
-  return n >= low && n <= high && !(n & (n - 1));
-}
-
 uint32_t ft_simt_gemm_threads(const ft_simt_gemm_choice *c) {
   return c->block_m / c->thread_m * (c->block_n / c->thread_n);
 }
@@ -28,11 +25,11 @@ static uint32_t splits_of(const ft_simt_gemm_choice *c) {
 }
 
 static const char *tile_refusal(const ft_simt_gemm_choice *c) {
-  if (!is_between(c->block_m, 8, 128) || !is_between(c->block_n, 8, 128))
+  if (!ft_simt_is_power(c->block_m, 8, 128) || !ft_simt_is_power(c->block_n, 8, 128))
     return "block_m or block_n is not a power of two from 8 to 128";
-  if (!is_between(c->block_k, 4, 32)) return "block_k is not 4, 8, 16 or 32";
-  if (!is_between(c->thread_m, 1, FT_GEMM_THREAD) ||
-      !is_between(c->thread_n, 1, FT_GEMM_THREAD))
+  if (!ft_simt_is_power(c->block_k, 4, 32)) return "block_k is not 4, 8, 16 or 32";
+  if (!ft_simt_is_power(c->thread_m, 1, FT_GEMM_THREAD) ||
+      !ft_simt_is_power(c->thread_n, 1, FT_GEMM_THREAD))
     return "thread_m or thread_n is not 1, 2, 4 or 8";
   uint32_t threads = ft_simt_gemm_threads(c);
   if (threads < WARP || threads > 1024)
@@ -48,10 +45,6 @@ static const char *choice_refusal(const ft_simt_gemm_choice *c) {
   if (!c->copies && c->stages > 2) return "registers hold one slab: 2 stages";
   if (c->splits > 64) return "splits is not 1 to 64";
   return NULL;
-}
-
-static int64_t tiles(int64_t extent, uint32_t block) {
-  return (extent + block - 1) / block;
 }
 
 // ---- slabs
@@ -92,10 +85,10 @@ static ft_status plan(const ft_workload *workload, const ft_simt_gemm_choice *ch
                  .choice = choice,
                  .threads = ft_simt_gemm_threads(choice)};
   g->math = ft_kir_math_dtype(g->q.dtype);
-  g->tile_count = g->q.batches * tiles(g->q.m, choice->block_m);
-  g->tile_count *= tiles(g->q.n, choice->block_n);
-  g->steps = tiles(g->q.k, choice->block_k);
-  g->split_steps = tiles(g->steps, splits_of(choice));
+  g->tile_count = g->q.batches * ft_simt_tiles(g->q.m, choice->block_m);
+  g->tile_count *= ft_simt_tiles(g->q.n, choice->block_n);
+  g->steps = ft_simt_tiles(g->q.k, choice->block_k);
+  g->split_steps = ft_simt_tiles(g->steps, splits_of(choice));
   g->sum_steps = sum_steps(g);
   g->chunk[0] = chunk_of(g->math, choice->thread_m);
   g->chunk[1] = chunk_of(g->math, choice->thread_n);
@@ -158,11 +151,6 @@ static ft_kir_stmt *open_steps(ft_gemm *g) {
   return loop;
 }
 
-static void close_branch(ft_gemm *g, ft_kir_stmt *stmt) {
-  ft_loop_leave(g->q.e);
-  ft_kir_append(ft_loop_here(g->q.e), stmt);
-}
-
 static void walk_one_stage(ft_gemm *g) {
   ft_kir_stmt *loop = open_steps(g);
   ft_gemm_fill_slab(g, 0, loop->value);
@@ -171,7 +159,7 @@ static void walk_one_stage(ft_gemm *g) {
   ft_gemm_multiply_slab(g, loop->value);
   ft_gemm_set_aside(g, loop->value);
   meet(g);
-  close_branch(g, loop);
+  ft_loop_close(g->q.e, loop);
 }
 
 typedef void slab_step(ft_gemm *g, int which, ft_kir_id step);
@@ -195,7 +183,7 @@ static void ahead(ft_gemm *g, bool is_copied, slab_step *what, ft_kir_id step) {
   ft_kir_stmt *branch = ft_kir_if(g->q.e->kir, is_there);
   ft_loop_enter(g->q.e, &branch->body);
   of_slabs(g, is_copied, what, step);
-  close_branch(g, branch);
+  ft_loop_close(g->q.e, branch);
 }
 
 static bool has_copies(const ft_gemm *g) {
@@ -235,7 +223,7 @@ static void walk_stages(ft_gemm *g) {
   ft_gemm_set_aside(g, loop->value);
   ahead(g, false, ft_gemm_put_slab, next);
   await(g);
-  close_branch(g, loop);
+  ft_loop_close(g->q.e, loop);
 }
 
 // ---- the block
@@ -254,8 +242,8 @@ static void enter_split(ft_gemm *g, ft_kir_id block) {
 }
 
 static void enter_block(ft_gemm *g, ft_kir_id block) {
-  int64_t across = tiles(g->q.n, g->choice->block_n),
-          down = tiles(g->q.m, g->choice->block_m);
+  int64_t across = ft_simt_tiles(g->q.n, g->choice->block_n),
+          down = ft_simt_tiles(g->q.m, g->choice->block_m);
   enter_split(g, block);
   ft_kir_id column = ft_gemm_index(g, FT_KIR_IMOD, g->tile, ft_gemm_number(g, across));
   ft_kir_id rest = ft_gemm_index(g, FT_KIR_IDIV, g->tile, ft_gemm_number(g, across));
@@ -291,21 +279,8 @@ ft_status ft_simt_gemm_build(const ft_workload *workload,
   FT_TRY(plan(workload, choice, arena, &g, error));
   FT_TRY(ft_loop_open(workload, arena, &g.q.e, error));
   ft_loop_emitter *e = g.q.e;
-  ft_kir_stmt *grid = ft_kir_for(e->kir, FT_KIR_GRID, ft_gemm_number(&g, 0),
-                                 ft_gemm_number(&g, g.tile_count * splits_of(choice)),
-                                 ft_gemm_number(&g, 1));
-  ft_kir_stmt *threads = ft_kir_for(e->kir, FT_KIR_THREAD, ft_gemm_number(&g, 0),
-                                    ft_gemm_number(&g, g.threads), ft_gemm_number(&g, 1));
-  g.thread = threads->value;
-  ft_loop_enter(e, &grid->body);
-  ft_loop_enter(e, &threads->body);
-  put_thread(&g, grid->value);
-  close_branch(&g, threads);
-  ft_loop_leave(e);
-  ft_kir_append(&e->kir->body, grid);
-  FT_OOM_IF(e->kir->failed, error);
-  if (e->is_lost || e->new_cuts)
-    FT_FAIL(error, FT_INTERNAL, "a thread asks for a vector");
-  *out = e->kir;
-  return FT_OK;
+  ft_simt_grid grid = ft_simt_grid_open(e, g.tile_count * splits_of(choice), g.threads);
+  g.thread = grid.threads->value;
+  put_thread(&g, grid.blocks->value);
+  return ft_simt_grid_close(e, &grid, out, error);
 }

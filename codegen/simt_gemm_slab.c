@@ -39,8 +39,7 @@ static piece open_piece(ft_gemm *g, int which, uint32_t round, ft_kir_id step) {
 
 static void close_piece(ft_gemm *g, const piece *p) {
   if (!p->branch) return;
-  ft_loop_leave(g->q.e);
-  ft_kir_append(ft_loop_here(g->q.e), p->branch);
+  ft_loop_close(g->q.e, p->branch);
 }
 
 static ft_kir_id slab_index(ft_gemm *g, int which, const piece *p, ft_kir_id step) {
@@ -97,8 +96,7 @@ static void take_piece(ft_gemm *g, int which, uint32_t round, uint32_t held,
     ft_kir_stmt *branch = ft_kir_if(e->kir, p.inside);
     ft_loop_enter(e, &branch->body);
     hold(g, held, value_of(g, which, &p));
-    ft_loop_leave(e);
-    ft_kir_append(ft_loop_here(e), branch);
+    ft_loop_close(e, branch);
   } else {
     hold(g, held, value_of(g, which, &p));
   }

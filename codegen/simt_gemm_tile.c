@@ -127,8 +127,7 @@ void ft_gemm_multiply_slab(ft_gemm *g, ft_kir_id step) {
                  ft_gemm_number(g, g->choice->block_k), ft_gemm_number(g, 1));
   ft_loop_enter(e, &loop->body);
   add_products(g, slot_a, slot_b, loop->value);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), loop);
+  ft_loop_close(e, loop);
 }
 
 // ---- sums of sums
@@ -148,8 +147,7 @@ void ft_gemm_set_aside(ft_gemm *g, ft_kir_id step) {
       set_aside(g, i, j, with_aside(g, i, j));
       set(g, g->total[i][j], none);
     }
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), branch);
+  ft_loop_close(e, branch);
 }
 
 void ft_gemm_finish_sums(ft_gemm *g) {
@@ -174,8 +172,7 @@ static void store_piece(ft_gemm *g, uint32_t i, uint32_t j) {
   if (g->store_lanes == 1)
     sum = ft_kir_lane(e->kir, ft_loop_here(e), sum, (uint16_t)(j % g->chunk[1]));
   ft_simt_product_store(&g->q, sum, m, n, g->store_lanes);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), branch);
+  ft_loop_close(e, branch);
 }
 
 void ft_gemm_store_tile(ft_gemm *g) {
@@ -211,8 +208,7 @@ static void add_parts(ft_gemm *g, uint32_t parts) {
       add(g, g->total[i][j],
           ft_kir_load(e->kir, ft_loop_here(e), parts, total_type(g).lanes,
                       part_index(g, loop->value, i, j), 1));
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), loop);
+  ft_loop_close(e, loop);
 }
 
 void ft_gemm_store_split(ft_gemm *g) {
@@ -232,6 +228,5 @@ void ft_gemm_store_split(ft_gemm *g) {
   ft_loop_enter(e, &done->body);
   add_parts(g, parts);
   ft_gemm_store_tile(g);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), done);
+  ft_loop_close(e, done);
 }

@@ -1,6 +1,6 @@
 #include "codegen/simt_loop.h"
 
-#include "codegen/loop_emit.h"
+#include "codegen/simt_grid.h"
 
 typedef struct layout {
   const ft_workload *workload;
@@ -108,8 +108,7 @@ static void put_section(ft_loop_emitter *e, const layout *l, const ft_loop_secti
       ft_kir_if(e->kir, calculate(e, FT_KIR_ILESS, item, number(e, s->rows)));
   ft_loop_enter(e, &branch->body);
   put_item(e, s, item);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), branch);
+  ft_loop_close(e, branch);
 }
 
 static void put_sections(ft_loop_emitter *e, const layout *l, uint32_t i, ft_kir_id block,
@@ -128,8 +127,7 @@ static void put_sections(ft_loop_emitter *e, const layout *l, uint32_t i, ft_kir
   ft_loop_enter(e, &branch->otherwise);
   ft_kir_id rest = calculate(e, FT_KIR_ISUB, block, number(e, s->grid));
   put_sections(e, l, i + 1, ft_loop_named(e, rest), thread);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), branch);
+  ft_loop_close(e, branch);
 }
 
 const char *ft_simt_loop_refusal(const ft_workload *workload,
@@ -154,20 +152,7 @@ ft_status ft_simt_loop_build(const ft_workload *workload,
   FT_TRY(lay_out(workload, choice, arena, &l, error));
   FT_TRY(ft_loop_open(workload, arena, &e, error));
   int64_t grid_size = l.grid ? l.grid : 1;
-  ft_kir_stmt *grid =
-      ft_kir_for(e->kir, FT_KIR_GRID, number(e, 0), number(e, grid_size), number(e, 1));
-  ft_kir_stmt *threads = ft_kir_for(e->kir, FT_KIR_THREAD, number(e, 0),
-                                    number(e, choice->threads), number(e, 1));
-  ft_loop_enter(e, &grid->body);
-  ft_loop_enter(e, &threads->body);
-  put_sections(e, &l, 0, grid->value, threads->value);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), threads);
-  ft_loop_leave(e);
-  ft_kir_append(&e->kir->body, grid);
-  FT_OOM_IF(e->kir->failed, error);
-  if (e->is_lost || e->new_cuts)
-    FT_FAIL(error, FT_INTERNAL, "a thread asks for a vector");
-  *out = e->kir;
-  return FT_OK;
+  ft_simt_grid grid = ft_simt_grid_open(e, grid_size, choice->threads);
+  put_sections(e, &l, 0, grid.blocks->value, grid.threads->value);
+  return ft_simt_grid_close(e, &grid, out, error);
 }

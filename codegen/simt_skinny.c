@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "codegen/simt_grid.h"
 #include "codegen/simt_product.h"
 
 enum {
@@ -33,16 +34,12 @@ typedef struct skinny {
 // ---- what it takes
 // ---------------------------------------------------------------------------
 
-static bool is_between(uint32_t n, uint32_t low, uint32_t high) {
-  return n >= low && n <= high && !(n & (n - 1));
-}
-
 static const char *choice_refusal(const ft_simt_skinny_choice *c) {
-  if (!is_between(c->threads, WARP, 1024))
+  if (!ft_simt_is_power(c->threads, WARP, 1024))
     return "threads is not a power of two from 32 to 1024";
-  if (!is_between(c->term_threads, 1, c->threads))
+  if (!ft_simt_is_power(c->term_threads, 1, c->threads))
     return "term_threads is not a power of two up to threads";
-  if (!is_between(c->unroll, 1, MOST_UNROLL)) return "unroll is not 1, 2 or 4";
+  if (!ft_simt_is_power(c->unroll, 1, MOST_UNROLL)) return "unroll is not 1, 2 or 4";
   return NULL;
 }
 
@@ -144,11 +141,6 @@ static ft_kir_stmt *open(skinny *s, ft_kir_stmt *stmt) {
   return stmt;
 }
 
-static void close(skinny *s, ft_kir_stmt *stmt) {
-  ft_loop_leave(s->q.e);
-  ft_kir_append(here(s), stmt);
-}
-
 static ft_kir_stmt *open_loop(skinny *s, ft_kir_id begin, ft_kir_id end, int64_t step) {
   return open(s, ft_kir_for(s->q.e->kir, FT_KIR_SERIAL, begin, end, number(s, step)));
 }
@@ -220,7 +212,7 @@ static void add_rest(skinny *s, uint32_t u, int64_t first) {
   bool is_whole = first + s->round <= s->q.k;
   ft_kir_stmt *branch = is_whole ? NULL : open_if_less(s, at, s->q.k);
   add_products(s, u, load(s, s->weights, s->many_at, at), at);
-  if (branch) close(s, branch);
+  if (branch) ft_loop_close(s->q.e, branch);
 }
 
 // All weights of a step are asked for before the first is used.
@@ -233,7 +225,7 @@ static void add_steps(skinny *s, int64_t end) {
     weights[u] = load(s, s->weights, s->many_at, term[u]);
   }
   for (uint32_t u = 0; u < unroll; u++) add_products(s, u, weights[u], term[u]);
-  close(s, loop);
+  ft_loop_close(s->q.e, loop);
 }
 
 static void add_terms(skinny *s) {
@@ -277,7 +269,7 @@ static void share_sums(skinny *s) {
   for (int64_t f = 0; f < s->few; f++)
     ft_kir_store(s->q.e->kir, here(s), s->shared, sum[f],
                  sum_index(s, part, number(s, f), s->group), 1, FT_KIR_CACHED);
-  if (branch) close(s, branch);
+  if (branch) ft_loop_close(s->q.e, branch);
   ft_kir_barrier(s->q.e->kir, here(s));
 }
 
@@ -290,7 +282,7 @@ static ft_kir_id add_parts(skinny *s, ft_kir_id f, ft_kir_id group) {
   ft_kir_id part = ft_kir_load(s->q.e->kir, here(s), s->shared, (uint16_t)s->width,
                                sum_index(s, loop->value, f, group), 1);
   set(s, held, sum_of(s, get(s, held), part));
-  close(s, loop);
+  ft_loop_close(s->q.e, loop);
   return get(s, held);
 }
 
@@ -313,8 +305,8 @@ static void put_outputs(skinny *s) {
   ft_kir_id many = named(s, plus(s, s->first, times(s, group, s->width)));
   ft_kir_stmt *branch = open_if_less(s, many, s->many);
   store_sums(s, add_parts(s, f, group), f, many);
-  close(s, branch);
-  close(s, loop);
+  ft_loop_close(s->q.e, branch);
+  ft_loop_close(s->q.e, loop);
 }
 
 // ---- the block
@@ -353,20 +345,8 @@ ft_status ft_simt_skinny_build(const ft_workload *workload,
   FT_TRY(plan(workload, choice, arena, &s, error));
   FT_TRY(ft_loop_open(workload, arena, &s.q.e, error));
   ft_loop_emitter *e = s.q.e;
-  ft_kir_stmt *grid = ft_kir_for(e->kir, FT_KIR_GRID, number(&s, 0),
-                                 number(&s, s.q.batches * s.blocks), number(&s, 1));
-  ft_kir_stmt *threads = ft_kir_for(e->kir, FT_KIR_THREAD, number(&s, 0),
-                                    number(&s, choice->threads), number(&s, 1));
-  s.thread = threads->value;
-  open(&s, grid);
-  open(&s, threads);
-  put_thread(&s, grid->value);
-  close(&s, threads);
-  ft_loop_leave(e);
-  ft_kir_append(&e->kir->body, grid);
-  FT_OOM_IF(e->kir->failed, error);
-  if (e->is_lost || e->new_cuts)
-    FT_FAIL(error, FT_INTERNAL, "a thread asks for a vector");
-  *out = e->kir;
-  return FT_OK;
+  ft_simt_grid grid = ft_simt_grid_open(e, s.q.batches * s.blocks, choice->threads);
+  s.thread = grid.threads->value;
+  put_thread(&s, grid.blocks->value);
+  return ft_simt_grid_close(e, &grid, out, error);
 }

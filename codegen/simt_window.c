@@ -1,3 +1,4 @@
+#include "codegen/simt_grid.h"
 #include "codegen/simt_window_parts.h"
 
 enum {
@@ -5,11 +6,6 @@ enum {
   SHORT = 64,  // so many terms are summed up in single precision
   MOST_SHARED_BYTES = 99 << 10,
 };
-
-static void close_loop(ft_window_emitter *w, ft_kir_stmt *loop) {
-  ft_loop_leave(w->e);
-  ft_kir_append(ft_loop_here(w->e), loop);
-}
 
 // ---- planning
 // ------------------------------------------------------------------------------------
@@ -27,10 +23,6 @@ static const ft_primitive *stencil_of(const ft_group *group) {
   return NULL;
 }
 
-static int64_t tiles(int64_t extent, int64_t block) {
-  return (extent + block - 1) / block;
-}
-
 static ft_window_axis axis_of(const ft_window_emitter *w, int which) {
   int i = w->x->rank - 4 + which;  // spatial axis
   const ft_attr *a = &w->p->attr;
@@ -45,7 +37,7 @@ static ft_window_axis axis_of(const ft_window_emitter *w, int which) {
     if (w->is_conv) v.window = w->graph->value[w->p->input[1]].shape.dim[i + 2];
   }
   v.tile = which == FT_WINDOW_ROWS ? w->choice->tile_rows : w->choice->tile_columns;
-  v.tiles = tiles(v.out, v.tile);
+  v.tiles = ft_simt_tiles(v.out, v.tile);
   int64_t span = v.window ? (v.window - 1) * v.dilation : 0;
   v.reach = (v.tile - 1) * v.stride + span + 1;
   v.is_whole = v.start <= 0 && (v.tiles * v.tile - 1) * v.stride - v.start + span < v.in;
@@ -78,13 +70,13 @@ static ft_window_emitter plan(const ft_workload *workload,
   bool is_long = w.combine == FT_OP_REDUCE_SUM && w.dtype == FT_F32 && w.taps > SHORT;
   w.wide = is_long ? FT_F64 : w.dtype;
   w.planes = w.y->dim[0] * w.y->dim[1];
-  w.items = (uint32_t)tiles(outputs_of(choice), choice->threads);
+  w.items = (uint32_t)ft_simt_tiles(outputs_of(choice), choice->threads);
   return w;
 }
 
 static int64_t grid_of(const ft_window_emitter *w) {
-  return tiles(w->planes, w->choice->tile_planes) * w->axis[FT_WINDOW_ROWS].tiles *
-         w->axis[FT_WINDOW_COLUMNS].tiles;
+  return ft_simt_tiles(w->planes, w->choice->tile_planes) *
+         w->axis[FT_WINDOW_ROWS].tiles * w->axis[FT_WINDOW_COLUMNS].tiles;
 }
 
 // ---- outputs
@@ -121,7 +113,7 @@ static void store_item(ft_window_emitter *w, ft_kir_id index, uint32_t total) {
     ft_loop_remember(e, w->p->output, place, value);
   }
   if (place) ft_loop_store(e, &section, &place, 1);
-  close_loop(w, branch);
+  ft_loop_close(w->e, branch);
 }
 
 static void store_totals(ft_window_emitter *w) {
@@ -136,7 +128,7 @@ static void store_exactly(ft_window_emitter *w) {
                                  number(w, threads * w->items), number(w, threads));
   ft_loop_enter(w->e, &loop->body);
   store_item(w, loop->value, 0);
-  close_loop(w, loop);
+  ft_loop_close(w->e, loop);
 }
 
 static void put_outputs(ft_window_emitter *w) {
@@ -151,7 +143,7 @@ static void put_outputs(ft_window_emitter *w) {
   ft_loop_leave(w->e);
   ft_loop_enter(w->e, &branch->otherwise);
   store_totals(w);
-  close_loop(w, branch);
+  ft_loop_close(w->e, branch);
 }
 
 // ---- the block
@@ -178,23 +170,20 @@ static void put_thread(ft_window_emitter *w, ft_kir_id block) {
       ft_kir_if(e->kir, calculate(w, FT_KIR_ILESS, w->thread, number(w, outputs_of(c))));
   ft_loop_enter(e, &branch->body);
   put_outputs(w);
-  close_loop(w, branch);
+  ft_loop_close(w->e, branch);
 }
 
 // ---- what it takes
 // ---------------------------------------------------------------------------
 
-static bool is_between(uint32_t n, uint32_t low, uint32_t high) {
-  return n >= low && n <= high && !(n & (n - 1));
-}
-
 static const char *choice_refusal(const ft_simt_window_choice *c) {
-  if (!is_between(c->threads, WARP, 1024))
+  if (!ft_simt_is_power(c->threads, WARP, 1024))
     return "threads is not a power of two from 32 to 1024";
-  if (!is_between(c->tile_rows, 1, 64)) return "tile_rows is not a power of two up to 64";
-  if (!is_between(c->tile_columns, 1, 128))
+  if (!ft_simt_is_power(c->tile_rows, 1, 64))
+    return "tile_rows is not a power of two up to 64";
+  if (!ft_simt_is_power(c->tile_columns, 1, 128))
     return "tile_columns is not a power of two up to 128";
-  if (!is_between(c->tile_planes, 1, 256))
+  if (!ft_simt_is_power(c->tile_planes, 1, 256))
     return "tile_planes is not a power of two up to 256";
   if (outputs_of(c) > (int64_t)c->threads * FT_WINDOW_MOST_ITEMS)
     return "a thread would have more than 16 outputs";
@@ -237,20 +226,8 @@ ft_status ft_simt_window_build(const ft_workload *workload,
   e->lanes = 1;
   e->inner = number(&w, 0);
   e->high = 1;
-  ft_kir_stmt *grid = ft_kir_for(e->kir, FT_KIR_GRID, number(&w, 0),
-                                 number(&w, grid_of(&w)), number(&w, 1));
-  ft_kir_stmt *threads = ft_kir_for(e->kir, FT_KIR_THREAD, number(&w, 0),
-                                    number(&w, choice->threads), number(&w, 1));
-  w.thread = threads->value;
-  ft_loop_enter(e, &grid->body);
-  ft_loop_enter(e, &threads->body);
-  put_thread(&w, grid->value);
-  close_loop(&w, threads);
-  ft_loop_leave(e);
-  ft_kir_append(&e->kir->body, grid);
-  FT_OOM_IF(e->kir->failed, error);
-  if (e->is_lost || e->new_cuts)
-    FT_FAIL(error, FT_INTERNAL, "a thread asks for a vector");
-  *out = e->kir;
-  return FT_OK;
+  ft_simt_grid grid = ft_simt_grid_open(e, grid_of(&w), choice->threads);
+  w.thread = grid.threads->value;
+  put_thread(&w, grid.blocks->value);
+  return ft_simt_grid_close(e, &grid, out, error);
 }

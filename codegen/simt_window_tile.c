@@ -88,8 +88,7 @@ static void fill(ft_window_emitter *w, uint32_t buffer, int64_t count, element *
   ft_loop_enter(e, &loop->body);
   ft_kir_id value = make(w, loop->value);
   ft_kir_store(e->kir, ft_loop_here(e), buffer, value, loop->value, 1, FT_KIR_CACHED);
-  ft_loop_leave(e);
-  ft_kir_append(ft_loop_here(e), loop);
+  ft_loop_close(e, loop);
 }
 
 // Shared buffers are counted in pieces of 16 bytes, and asked for in whole ones.
@@ -152,11 +151,6 @@ static ft_kir_stmt *open_window(ft_window_emitter *w, int which) {
   return loop;
 }
 
-static void close_loop(ft_window_emitter *w, ft_kir_stmt *loop) {
-  ft_loop_leave(w->e);
-  ft_kir_append(ft_loop_here(w->e), loop);
-}
-
 // Output |q| of the thread, in a register.
 void ft_window_combine(ft_window_emitter *w, uint32_t q) {
   ft_window_item o = ft_window_item_at(w, ft_window_item_index(w, q));
@@ -165,6 +159,6 @@ void ft_window_combine(ft_window_emitter *w, uint32_t q) {
               *columns = open_window(w, FT_WINDOW_COLUMNS);
   ft_simt_add(w->e, w->total[q], w->combine,
               term(w, &o, (ft_kir_id[]){rows->value, columns->value}));
-  close_loop(w, columns);
-  close_loop(w, rows);
+  ft_loop_close(w->e, columns);
+  ft_loop_close(w->e, rows);
 }
