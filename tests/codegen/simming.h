@@ -43,7 +43,8 @@ static inline void simmed_print(simmed *c, ft_kir *kir, uint32_t number,
                c->label, error.text);
 }
 
-// An object of all cases, loaded; |folder| holds the files.
+// An object of all cases, loaded; |folder| holds the files. clang takes less than half of
+// gcc's time for it.
 static inline void *simmed_build(const simmed *c, uint32_t count, const char *folder,
                                  ft_arena *arena) {
   ft_strbuf bodies = ft_strbuf_init(arena);
@@ -53,8 +54,10 @@ static inline void *simmed_build(const simmed *c, uint32_t count, const char *fo
   cr_assert(file);
   fprintf(file, "%s%s", ft_sim_prelude_for(bodies.text, arena), bodies.text);
   fclose(file);
-  const char *command = ft_arena_printf(
-      arena, "cc -O0 -std=gnu11 -w -fPIC -shared -o '%s.so' '%s' -lm", path, path);
+  const char *command = ft_arena_printf(arena,
+                                        "$(command -v clang || echo cc) -O0 -std=gnu11 "
+                                        "-w -fPIC -shared -o '%s.so' '%s' -lm",
+                                        path, path);
   cr_assert_eq(system(command), 0, "%s", command);
   void *library = dlopen(ft_arena_printf(arena, "%s.so", path), RTLD_NOW | RTLD_LOCAL);
   cr_assert(library, "%s", dlerror());
