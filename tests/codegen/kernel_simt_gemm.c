@@ -6,6 +6,7 @@
 #include "codegen/simt_skinny.h"
 #include "graphs.h"
 #include "simming.h"
+#include "simt_draws.h"
 
 // ---- a large product, as layers have it
 // ---------------------------------------------------------
@@ -267,48 +268,6 @@ static ft_workload random_product(sketch *s, ft_rng *rng) {
   return finish(s);
 }
 
-static uint32_t power(ft_rng *rng, uint32_t low, uint32_t high) {
-  uint32_t steps = 0;
-  while (low << steps < high) steps++;
-  return low << ft_rng_below(rng, steps + 1);
-}
-
-static ft_kir *random_gemm(const ft_workload *w, ft_rng *rng, ft_arena *arena,
-                           const char **label) {
-  ft_simt_gemm_choice c = {.block_m = power(rng, 8, 64),
-                           .block_n = power(rng, 8, 64),
-                           .block_k = power(rng, 4, 32),
-                           .thread_m = power(rng, 1, 8),
-                           .thread_n = power(rng, 1, 8),
-                           .stages = 1 + (uint32_t)ft_rng_below(rng, 4),
-                           .copies = ft_rng_below(rng, 2),
-                           .splits = 1 + (uint32_t)ft_rng_below(rng, 3),
-                           .shares_sums = ft_rng_below(rng, 4) == 0};
-  if (ft_simt_gemm_refusal(w, &c, arena)) return NULL;
-  *label = ft_arena_printf(
-      arena, "gemm %ux%ux%u thread %ux%u stages=%u copies=%d splits=%u shares_sums=%d",
-      c.block_m, c.block_n, c.block_k, c.thread_m, c.thread_n, c.stages, c.copies,
-      c.splits, c.shares_sums);
-  return gemm_of(w, &c, arena);
-}
-
-static ft_kir *random_skinny(const ft_workload *w, ft_rng *rng, ft_arena *arena,
-                             const char **label) {
-  ft_simt_skinny_choice c = {.threads = power(rng, 32, 256),
-                             .term_threads = power(rng, 1, 256),
-                             .unroll = power(rng, 1, 4),
-                             .streams = ft_rng_below(rng, 2)};
-  ft_error error;
-  ft_kir *kir;
-  if (ft_simt_skinny_refusal(w, &c, arena)) return NULL;
-  *label =
-      ft_arena_printf(arena, "skinny threads=%u term_threads=%u unroll=%u streams=%d",
-                      c.threads, c.term_threads, c.unroll, c.streams);
-  cr_assert_eq(ft_simt_skinny_build(w, &c, arena, &kir, &error), FT_OK, "%s: %s", *label,
-               error.text);
-  return kir;
-}
-
 typedef struct kinds {
   uint32_t gemms, copies, splits, skinny;
 } kinds;
@@ -316,15 +275,21 @@ typedef struct kinds {
 // A kernel of a random product that some choice takes.
 static ft_kir *random_kernel(const ft_workload *w, ft_rng *rng, ft_arena *arena,
                              const char **label, kinds *n) {
+  static const ft_simt_skeleton skeletons[] = {FT_SIMT_GEMM, FT_SIMT_SKINNY};
   for (int i = 0; i < TRIES; i++) {
-    bool is_skinny = ft_rng_below(rng, 2);
-    ft_kir *kir = is_skinny ? random_skinny(w, rng, arena, label)
-                            : random_gemm(w, rng, arena, label);
-    if (!kir) continue;
-    n->skinny += is_skinny;
-    n->gemms += !is_skinny;
-    n->copies += strstr(*label, "copies=1") != NULL;
-    n->splits += !is_skinny && !strstr(*label, "splits=1");
+    ft_simt_any_choice c;
+    ft_kir *kir;
+    ft_error error;
+    ft_simt_skeleton skeleton = skeletons[ft_rng_below(rng, 2)];
+    if (!draw_taken(rng, skeleton, draw_power(rng, 32, 256), w, arena, &c)) continue;
+    *label = ft_simt_any_text(&c, arena);
+    cr_assert_eq(ft_simt_any_build(w, &c, arena, &kir, &error), FT_OK, "%s: %s", *label,
+                 error.text);
+    bool is_gemm = skeleton == FT_SIMT_GEMM;
+    n->skinny += !is_gemm;
+    n->gemms += is_gemm;
+    n->copies += is_gemm && c.gemm.copies;
+    n->splits += is_gemm && c.gemm.splits > 1;
     return kir;
   }
   cr_assert_fail("no schedule takes a product");
@@ -360,7 +325,7 @@ static void check_batch(uint64_t seed, kinds *n) {
 
 Test(simt, random_products_agree_with_the_reference, .timeout = 7200) {
   const char *cases = getenv("FT_SIMT_CASES"), *seed = getenv("FT_RANDOM_SEED");
-  uint64_t count = cases ? strtoull(cases, NULL, 10) : 256,
+  uint64_t count = cases ? strtoull(cases, NULL, 10) : 160,
            first = seed ? strtoull(seed, NULL, 10) : 1;
   kinds n = {0};
   for (uint64_t at = 0; at < count; at += BATCH) check_batch(first + at, &n);

@@ -43,7 +43,7 @@ static inline void draw_gemm(ft_rng *rng, ft_simt_any_choice *out) {
                                     .block_k = draw_power(rng, 4, 32),
                                     .thread_m = draw_power(rng, 1, 8),
                                     .thread_n = draw_power(rng, 1, 8),
-                                    .stages = 1 + (uint32_t)ft_rng_below(rng, 3),
+                                    .stages = 1 + (uint32_t)ft_rng_below(rng, 4),
                                     .splits = 1 + (uint32_t)ft_rng_below(rng, 3),
                                     .copies = draw_flag(rng, 2),
                                     .shares_sums = draw_flag(rng, 4)};
