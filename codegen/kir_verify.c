@@ -196,7 +196,7 @@ static void check_loop_place(verifier *v, const ft_kir_stmt *s) {
 
 const char *ft_kir_min_blocks_refusal(uint32_t min_blocks, int64_t threads) {
   if (min_blocks > FT_KIR_MOST_BLOCKS) return "min_blocks is not 0 to 32";
-  if (threads > MOST_THREADS / (min_blocks ? min_blocks : 1))
+  if (min_blocks && threads > MOST_THREADS / min_blocks)
     return "min_blocks of so many threads are over the 2048 of a multiprocessor";
   return NULL;
 }

@@ -1,8 +1,8 @@
 // S9 on a GPU: parts of a group that do not need each other, in one launch. Each part has
 // its usual choice for blocks of |threads| (ft_simt_any_choose); what is tuned is their
 // size, whether the parts take turns or ranges, and whether the compiler is told that one
-// block a multiprocessor is enough: it may keep in memory what a part alone kept in
-// registers, and else give so many that fewer blocks fit.
+// block a multiprocessor is enough. Not told so, it may keep in memory what a part alone
+// keeps in registers; told so, it may take so many registers that fewer blocks fit.
 #include "codegen/simt_blocks.h"
 #include "codegen/simt_tactic.h"
 
