@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/forked.h"
 #include "codegen/ptxas_log.h"
-#include "core/clock.h"
 #include "core/strbuf.h"
 
 // The part of nvrtc.h that is used; the ABI is C and stable within a major version.
@@ -21,8 +21,6 @@ typedef int text_function(program_handle p, char *out);
 typedef int destroy_function(program_handle *p);
 typedef int count_function(int *count);
 typedef int archs_function(int *arch);
-typedef int flow_callback(void *payload, void *unused);
-typedef int flow_function(program_handle p, flow_callback *callback, void *payload);
 
 enum { MOST_ARCHS = 64 };
 
@@ -39,16 +37,9 @@ struct ft_nvrtc {
   destroy_function *destroy;
   count_function *count_archs;
   archs_function *list_archs;
-  flow_function *set_flow;  // NULL: older than that
 };
 
-enum {
-  COMPILE_FAILED = 6,
-  BAD_OPTION = 5,
-  CANCELLED = 16,
-  LOG_BYTES = 1 << 22,
-  CUBIN_BYTES = 1 << 28
-};
+enum { COMPILE_FAILED = 6, BAD_OPTION = 5, LOG_BYTES = 1 << 22, CUBIN_BYTES = 1 << 28 };
 
 // ---- loading
 // ------------------------------------------------------------------------------
@@ -119,7 +110,6 @@ static const char *resolve_all(void *library, ft_nvrtc *n) {
   };
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
     if (!resolve(library, wanted[i].name, wanted[i].out)) return wanted[i].name;
-  (void)resolve(library, "nvrtcSetFlowCallback", &n->set_flow);
   return NULL;
 }
 
@@ -182,65 +172,90 @@ const char *ft_nvrtc_archs(const ft_nvrtc *n, ft_arena *arena) {
   return text.failed ? NULL : text.text;
 }
 
+// ---- in a child
+// ------------------------------------------------------------------------------
+
+typedef struct compile_call {
+  ft_nvrtc *nvrtc;
+  const char *source, *option;
+} compile_call;
+
+// Before log and cubin, which follow it.
+typedef struct answer_head {
+  int32_t code;        // of nvrtcCompileProgram
+  const char *failed;  // NULL, or the name of a call that failed: static, so it holds in
+                       // the parent too
+  uint64_t log_bytes, cubin_bytes;
+} answer_head;
+
+static char *read_text(size_function *size, text_function *text, program_handle p,
+                       size_t most, uint64_t *out_bytes) {
+  size_t bytes = 0;
+  if (size(p, &bytes) || bytes > most) return NULL;
+  char *copy = malloc(bytes + 1);
+  if (!copy || (bytes && text(p, copy))) return NULL;
+  *out_bytes = bytes;
+  return copy;
+}
+
+// The child ends soon: nothing is freed.
+static void compile_in_child(void *ctx, int fd) {
+  const compile_call *c = ctx;
+  ft_nvrtc *n = c->nvrtc;
+  const char *const options[] = {c->option, "--ptxas-options=-v", "--minimal",
+                                 "--modify-stack-limit=false"};
+  answer_head head = {0};
+  program_handle p = NULL;
+  const char *log = "", *cubin = "";
+  if (n->create(&p, c->source, "kernel.cu", 0, NULL, NULL)) {
+    head.failed = "nvrtcCreateProgram";
+  } else {
+    head.code = n->compile(p, sizeof options / sizeof *options, options);
+    log = read_text(n->log_size, n->log, p, LOG_BYTES, &head.log_bytes);
+    if (!log) head.failed = "nvrtcGetProgramLog";
+    if (!head.code && !head.failed)
+      cubin = read_text(n->cubin_size, n->cubin, p, CUBIN_BYTES, &head.cubin_bytes);
+    if (!cubin) head.failed = "nvrtcGetCUBIN";
+  }
+  if (head.failed) head.log_bytes = head.cubin_bytes = 0;
+  if (ft_forked_write(fd, &head, sizeof head) && ft_forked_write(fd, log, head.log_bytes))
+    (void)ft_forked_write(fd, cubin, head.cubin_bytes);
+}
+
 // ---- compiling
 // -----------------------------------------------------------------------------
 
-typedef struct patience {
-  uint64_t end_ns;  // of ft_clock_ns; 0: for ever
-  const volatile int *stop;
-} patience;
-
-// NVRTC asks between its phases; 1 ends the compile.
-static int is_over(void *payload, void *unused) {
-  const patience *p = payload;
-  (void)unused;
-  return (p->stop && *p->stop) || (p->end_ns && ft_clock_ns() > p->end_ns);
-}
-
-static ft_status read_text(size_function *size, text_function *text, program_handle p,
-                           size_t most, const char *what, ft_arena *arena,
-                           const char **out, size_t *out_bytes, ft_error *error) {
-  size_t bytes = 0;
-  if (size(p, &bytes) || bytes > most)
-    FT_FAIL(error, FT_INTERNAL, "NVRTC gives a %s of %zu bytes", what, bytes);
-  char *copy = ft_arena_alloc(arena, bytes + 1);
-  FT_OOM_IF(!copy, error);
-  if (bytes && text(p, copy)) FT_FAIL(error, FT_INTERNAL, "NVRTC gives no %s", what);
-  copy[bytes] = 0;
-  *out = copy;
-  *out_bytes = bytes;
-  return FT_OK;
-}
-
-static ft_status read_results(ft_nvrtc *n, program_handle p, int code, const char *entry,
-                              ft_arena *arena, ft_cubin *out, ft_error *error) {
-  size_t bytes;
-  FT_TRY(read_text(n->log_size, n->log, p, LOG_BYTES, "log", arena, &out->log, &bytes,
-                   error));
-  out->outcome = code ? FT_OUTCOME_COMPILE_ERROR : FT_OUTCOME_OK;
+static ft_status take_answer(const answer_head *head, const char *rest, const char *entry,
+                             ft_arena *arena, ft_cubin *out, ft_error *error) {
+  if (head->failed) FT_FAIL(error, FT_INTERNAL, "NVRTC: %s fails", head->failed);
+  if (head->code && head->code != COMPILE_FAILED && head->code != BAD_OPTION)
+    FT_FAIL(error, FT_INTERNAL, "NVRTC fails with code %d", head->code);
+  out->log = ft_arena_strndup(arena, rest, head->log_bytes);
+  FT_OOM_IF(!out->log, error);
   bool has_facts = ft_ptxas_log_read(out->log, entry, &out->facts);
-  if (code) return FT_OK;
-  const char *cubin;
-  FT_TRY(read_text(n->cubin_size, n->cubin, p, CUBIN_BYTES, "cubin", arena, &cubin,
-                   &out->bytes, error));
-  out->data = cubin;
+  if (head->code) return FT_OK;
+  out->outcome = FT_OUTCOME_OK;
+  out->bytes = head->cubin_bytes;
+  out->data = ft_arena_memdup(arena, rest + head->log_bytes, out->bytes);
+  FT_OOM_IF(!out->data, error);
   if (!has_facts) FT_FAIL(error, FT_INTERNAL, "the log of ptxas does not name %s", entry);
   return FT_OK;
 }
 
-static ft_status judge(ft_nvrtc *n, program_handle p, int code, const patience *wait,
-                       const char *entry, ft_arena *arena, ft_cubin *out,
-                       ft_error *error) {
-  if (code == CANCELLED && wait->stop && *wait->stop)
-    FT_FAIL(error, FT_INTERRUPTED, "interrupted");
-  if (code == CANCELLED) {
+// What ended without an answer: a bug of the compiler is a bad candidate's outcome.
+static ft_status take_end(const ft_nvrtc *n, const ft_forked_end *end, const char *arch,
+                          ft_arena *arena, ft_cubin *out, ft_error *error) {
+  if (end->timed_out) {
     out->outcome = FT_OUTCOME_TIMEOUT;
     out->log = "NVRTC took longer than the limit";
     return FT_OK;
   }
-  if (code && code != COMPILE_FAILED && code != BAD_OPTION)
-    FT_FAIL(error, FT_INTERNAL, "NVRTC fails with code %d", code);
-  return read_results(n, p, code, entry, arena, out, error);
+  out->log = ft_arena_printf(arena,
+                             "NVRTC %s ended by signal %d while it compiled for %s: a "
+                             "bug of NVRTC, not of the kernel",
+                             n->version_text, end->signal, arch);
+  FT_OOM_IF(!out->log, error);
+  return FT_OK;
 }
 
 ft_status ft_nvrtc_compile_within(ft_nvrtc *n, const char *source, const char *entry,
@@ -248,19 +263,22 @@ ft_status ft_nvrtc_compile_within(ft_nvrtc *n, const char *source, const char *e
                                   const volatile int *stop, ft_arena *arena,
                                   ft_cubin *out, ft_error *error) {
   *out = (ft_cubin){.outcome = FT_OUTCOME_COMPILE_ERROR};
-  const char *option = ft_arena_printf(arena, "-arch=%s", arch);
-  FT_OOM_IF(!option, error);
-  const char *const options[] = {option, "--ptxas-options=-v", "--minimal",
-                                 "--modify-stack-limit=false"};
-  patience wait = {limit_ns ? ft_clock_ns() + limit_ns : 0, stop};
-  program_handle p = NULL;
-  if (n->create(&p, source, "kernel.cu", 0, NULL, NULL))
-    FT_FAIL(error, FT_INTERNAL, "NVRTC creates no program");
-  if (n->set_flow) (void)n->set_flow(p, is_over, &wait);
-  int code = n->compile(p, sizeof options / sizeof *options, options);
-  ft_status status = judge(n, p, code, &wait, entry, arena, out, error);
-  n->destroy(&p);
-  return status;
+  compile_call call = {n, source, ft_arena_printf(arena, "-arch=%s", arch)};
+  FT_OOM_IF(!call.option, error);
+  ft_forked_call forked = {.run = compile_in_child,
+                           .ctx = &call,
+                           .limit_ns = limit_ns,
+                           .stop = stop,
+                           .most_bytes = sizeof(answer_head) + LOG_BYTES + CUBIN_BYTES};
+  ft_forked_end end;
+  FT_TRY(ft_forked_run(&forked, arena, &end, error));
+  answer_head head;
+  bool is_whole = !end.timed_out && !end.signal && end.answer.size >= sizeof head;
+  if (is_whole) memcpy(&head, end.answer.data, sizeof head);
+  if (is_whole && head.log_bytes + head.cubin_bytes == end.answer.size - sizeof head)
+    return take_answer(&head, (const char *)end.answer.data + sizeof head, entry, arena,
+                       out, error);
+  return take_end(n, &end, arch, arena, out, error);
 }
 
 ft_status ft_nvrtc_compile(ft_nvrtc *n, const char *source, const char *entry,

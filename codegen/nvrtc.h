@@ -1,13 +1,13 @@
-// nvrtc - CUDA text to a cubin for one architecture, in this process, without a GPU.
+// nvrtc - CUDA text to a cubin for one architecture, without a GPU.
 //
 // The library is loaded at run time; nothing here needs CUDA to build. Looked for in
 // lib64 and lib of $CUDA_HOME and of /usr/local/cuda, and wherever the loader looks;
 // FUSETUNE_NVRTC=none says that there is none.
 //
-// Compiling happens in this process, so a compile cannot be killed. It is asked to stop
-// between its phases (some dozens of times a kernel, in NVRTC 12.8 and later), and only
-// text of our own is ever given to it. A phase that hung would hang the process: then
-// Ctrl-C still ends it (cli/context.c), and everything written down is kept.
+// It is loaded once, in this process, and each kernel is compiled in a forked child of it
+// (forked.h): no program starts, and a compile that crashes (NVRTC 13.0 does, for sm_100,
+// on one of some thousands of random kernels) or hangs is that kernel's outcome. Nothing
+// is ever compiled in this process itself, so no child inherits a lock that is held.
 #ifndef FT_CODEGEN_NVRTC_H
 #define FT_CODEGEN_NVRTC_H
 
@@ -18,7 +18,7 @@
 typedef struct ft_nvrtc ft_nvrtc;
 
 // UNAVAILABLE: no NVRTC; the text says where it was looked for. Never unloaded. Once
-// open, thread-safe: NVRTC's front end takes turns, what follows runs side by side.
+// open, thread-safe; compiles run side by side.
 FT_MUST_CHECK ft_status ft_nvrtc_open(const ft_allocator *allocator, ft_nvrtc **out,
                                       ft_error *error);
 void ft_nvrtc_close(ft_nvrtc *nvrtc);
@@ -37,13 +37,14 @@ typedef struct ft_cubin {
 } ft_cubin;
 
 // Compiles |source| for |arch| ("sm_90") and reads what ptxas says of |entry|. A source
-// that does not compile, or an arch that this NVRTC does not know, is an outcome. About
-// 100 ms a kernel. Results in |arena|.
+// that does not compile, an arch that this NVRTC does not know, or a crash of NVRTC is an
+// outcome: COMPILE_ERROR, and the log says which. About 100 ms a kernel. Results in
+// |arena|.
 FT_MUST_CHECK ft_status ft_nvrtc_compile(ft_nvrtc *nvrtc, const char *source,
                                          const char *entry, const char *arch,
                                          ft_arena *arena, ft_cubin *out, ft_error *error);
-// The same, given up between two phases when it took |limit_ns| (0: never; outcome
-// TIMEOUT), or *|stop| is set (INTERRUPTED; NULL: never).
+// The same, killed when it took |limit_ns| (0: never; outcome TIMEOUT), or *|stop| is set
+// (INTERRUPTED; NULL: never).
 FT_MUST_CHECK ft_status ft_nvrtc_compile_within(ft_nvrtc *nvrtc, const char *source,
                                                 const char *entry, const char *arch,
                                                 uint64_t limit_ns,
