@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -13,6 +14,10 @@
 #include "core/clock.h"
 
 enum { GLANCE_MS = 20, FIRST_BYTES = 1 << 16 };
+
+// A sibling that is forked while this end is open would hold it too, and keep the answer
+// from ending: pipe, fork and close are one step.
+static pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct reader {
   const ft_forked_call *call;
@@ -57,7 +62,7 @@ static void prepare_child(pid_t parent) {
 // ---- in the parent
 // ---------------------------------------------------------------------------
 
-static ft_status start(reader *r, ft_error *error) {
+static ft_status start_alone(reader *r, ft_error *error) {
   int ends[2];
   pid_t parent = getpid();
   if (pipe2(ends, O_CLOEXEC)) FT_FAIL(error, FT_IO, "no pipe: %s", strerror(errno));
@@ -74,6 +79,13 @@ static ft_status start(reader *r, ft_error *error) {
   if (r->child > 0) return FT_OK;
   close(r->fd);
   FT_FAIL(error, FT_IO, "no process: %s", strerror(reason));
+}
+
+static ft_status start(reader *r, ft_error *error) {
+  pthread_mutex_lock(&forking);
+  ft_status status = start_alone(r, error);
+  pthread_mutex_unlock(&forking);
+  return status;
 }
 
 static ft_status make_room(reader *r, ft_error *error) {

@@ -3,7 +3,7 @@
 //
 // The child has this process's memory as it was, and one thread. |run| may call only what
 // no other thread of this process is in the middle of at the time (a library that is only
-// ever used in such children, say); it must not return to its caller's caller.
+// ever used in such children, say). It reads |ctx|; what it changes stays in the child.
 #ifndef FT_CODEGEN_FORKED_H
 #define FT_CODEGEN_FORKED_H
 

@@ -180,11 +180,14 @@ typedef struct compile_call {
   const char *source, *option;
 } compile_call;
 
+static const char *const calls[] = {"", "nvrtcCreateProgram", "nvrtcGetProgramLog",
+                                    "nvrtcGetCUBIN"};
+enum { CALLS = sizeof calls / sizeof *calls };
+
 // Before log and cubin, which follow it.
 typedef struct answer_head {
-  int32_t code;        // of nvrtcCompileProgram
-  const char *failed;  // NULL, or the name of a call that failed: static, so it holds in
-                       // the parent too
+  int32_t code;    // of nvrtcCompileProgram
+  int32_t failed;  // of |calls|; 0: none
   uint64_t log_bytes, cubin_bytes;
 } answer_head;
 
@@ -208,14 +211,14 @@ static void compile_in_child(void *ctx, int fd) {
   program_handle p = NULL;
   const char *log = "", *cubin = "";
   if (n->create(&p, c->source, "kernel.cu", 0, NULL, NULL)) {
-    head.failed = "nvrtcCreateProgram";
+    head.failed = 1;
   } else {
     head.code = n->compile(p, sizeof options / sizeof *options, options);
     log = read_text(n->log_size, n->log, p, LOG_BYTES, &head.log_bytes);
-    if (!log) head.failed = "nvrtcGetProgramLog";
+    if (!log) head.failed = 2;
     if (!head.code && !head.failed)
       cubin = read_text(n->cubin_size, n->cubin, p, CUBIN_BYTES, &head.cubin_bytes);
-    if (!cubin) head.failed = "nvrtcGetCUBIN";
+    if (!cubin) head.failed = 3;
   }
   if (head.failed) head.log_bytes = head.cubin_bytes = 0;
   if (ft_forked_write(fd, &head, sizeof head) && ft_forked_write(fd, log, head.log_bytes))
@@ -227,7 +230,8 @@ static void compile_in_child(void *ctx, int fd) {
 
 static ft_status take_answer(const answer_head *head, const char *rest, const char *entry,
                              ft_arena *arena, ft_cubin *out, ft_error *error) {
-  if (head->failed) FT_FAIL(error, FT_INTERNAL, "NVRTC: %s fails", head->failed);
+  if (head->failed > 0 && head->failed < CALLS)
+    FT_FAIL(error, FT_INTERNAL, "NVRTC: %s fails", calls[head->failed]);
   if (head->code && head->code != COMPILE_FAILED && head->code != BAD_OPTION)
     FT_FAIL(error, FT_INTERNAL, "NVRTC fails with code %d", head->code);
   out->log = ft_arena_strndup(arena, rest, head->log_bytes);
@@ -275,7 +279,8 @@ ft_status ft_nvrtc_compile_within(ft_nvrtc *n, const char *source, const char *e
   answer_head head;
   bool is_whole = !end.timed_out && !end.signal && end.answer.size >= sizeof head;
   if (is_whole) memcpy(&head, end.answer.data, sizeof head);
-  if (is_whole && head.log_bytes + head.cubin_bytes == end.answer.size - sizeof head)
+  size_t rest = is_whole ? end.answer.size - sizeof head : 0;
+  if (is_whole && head.log_bytes <= rest && head.cubin_bytes == rest - head.log_bytes)
     return take_answer(&head, (const char *)end.answer.data + sizeof head, entry, arena,
                        out, error);
   return take_end(n, &end, arch, arena, out, error);

@@ -1,8 +1,11 @@
 #include "codegen/forked.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static ft_arena *arena;
@@ -89,4 +92,48 @@ Test(codegen_forked, an_answer_that_is_too_long_is_refused) {
   cr_assert_str_eq(error.text, "a child's answer of more than 1000 bytes");
   call.most_bytes = 300001;
   cr_assert_eq(fork_it(call, &end, &error), FT_OK);
+}
+
+// How many pipes the child could write to.
+static void count_pipes(void *ctx, int fd) {
+  unsigned char count = 0;
+  (void)ctx;
+  for (int i = 0; i < 256; i++) {
+    struct stat info;
+    int flags = fcntl(i, F_GETFL);
+    if (flags >= 0 && (flags & O_ACCMODE) == O_WRONLY && !fstat(i, &info))
+      count += S_ISFIFO(info.st_mode);
+  }
+  (void)ft_forked_write(fd, &count, 1);
+}
+
+static void *count_often(void *most) {
+  ft_arena *own = ft_arena_create(ft_allocator_system());
+  ft_forked_call call = {.run = count_pipes, .most_bytes = 16};
+  for (int i = 0; i < 100; i++) {
+    ft_forked_end end;
+    ft_error error;
+    unsigned char *out = most;
+    if (ft_forked_run(&call, own, &end, &error) != FT_OK || end.answer.size != 1)
+      *out = 255;
+    else if (*(const unsigned char *)end.answer.data > *out)
+      *out = *(const unsigned char *)end.answer.data;
+  }
+  ft_arena_destroy(own);
+  return NULL;
+}
+
+// It would keep the sibling's answer from ending until it ends itself.
+Test(codegen_forked, no_child_holds_the_pipe_of_a_sibling) {
+  enum { THREADS = 4 };
+  pthread_t thread[THREADS];
+  unsigned char most[THREADS] = {0};
+  ft_forked_end end;
+  ft_error error;
+  cr_assert_eq(fork_it((ft_forked_call){.run = count_pipes}, &end, &error), FT_OK);
+  unsigned char alone = *(const unsigned char *)end.answer.data;
+  for (int i = 0; i < THREADS; i++)
+    cr_assert_eq(pthread_create(&thread[i], NULL, count_often, &most[i]), 0);
+  for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+  for (int i = 0; i < THREADS; i++) cr_assert_eq(most[i], alone, "%d", most[i]);
 }
