@@ -102,7 +102,7 @@ static void count_pipes(void *ctx, int fd) {
     struct stat info;
     int flags = fcntl(i, F_GETFL);
     if (flags >= 0 && (flags & O_ACCMODE) == O_WRONLY && !fstat(i, &info))
-      count += S_ISFIFO(info.st_mode);
+      count = (unsigned char)(count + (S_ISFIFO(info.st_mode) ? 1 : 0));
   }
   (void)ft_forked_write(fd, &count, 1);
 }
