@@ -37,9 +37,19 @@ struct ft_nvrtc {
   destroy_function *destroy;
   count_function *count_archs;
   archs_function *list_archs;
+  ft_forked *compilers;
 };
 
 enum { COMPILE_FAILED = 6, BAD_OPTION = 5, LOG_BYTES = 1 << 22, CUBIN_BYTES = 1 << 28 };
+
+static ft_forked_function compile_in_child;
+
+// Before log and cubin, which follow it.
+typedef struct answer_head {
+  int32_t code;    // of nvrtcCompileProgram
+  int32_t failed;  // of |calls|; 0: none
+  uint64_t log_bytes, cubin_bytes;
+} answer_head;
 
 // ---- loading
 // ------------------------------------------------------------------------------
@@ -143,12 +153,20 @@ ft_status ft_nvrtc_open(const ft_allocator *allocator, ft_nvrtc **out, ft_error 
     ft_release(allocator, n);
     FT_FAIL(error, FT_UNAVAILABLE, "libnvrtc has no working %s", missing);
   }
-  *out = n;
-  return FT_OK;
+  ft_status status =
+      ft_forked_open(allocator, compile_in_child, n,
+                     sizeof(answer_head) + LOG_BYTES + CUBIN_BYTES, &n->compilers, error);
+  if (status == FT_OK)
+    *out = n;
+  else
+    ft_release(allocator, n);
+  return status;
 }
 
 void ft_nvrtc_close(ft_nvrtc *n) {
-  if (n) ft_release(n->allocator, n);
+  if (!n) return;
+  ft_forked_close(n->compilers);
+  ft_release(n->allocator, n);
 }
 
 const char *ft_nvrtc_version(const ft_nvrtc *n) {
@@ -175,54 +193,57 @@ const char *ft_nvrtc_archs(const ft_nvrtc *n, ft_arena *arena) {
 // ---- in a child
 // ------------------------------------------------------------------------------
 
-typedef struct compile_call {
-  ft_nvrtc *nvrtc;
-  const char *source, *option;
-} compile_call;
-
 static const char *const calls[] = {"", "nvrtcCreateProgram", "nvrtcGetProgramLog",
                                     "nvrtcGetCUBIN"};
 enum { CALLS = sizeof calls / sizeof *calls };
 
-// Before log and cubin, which follow it.
-typedef struct answer_head {
-  int32_t code;    // of nvrtcCompileProgram
-  int32_t failed;  // of |calls|; 0: none
-  uint64_t log_bytes, cubin_bytes;
-} answer_head;
-
-static char *read_text(size_function *size, text_function *text, program_handle p,
-                       size_t most, uint64_t *out_bytes) {
+static const char *read_text(size_function *size, text_function *text, program_handle p,
+                             size_t most, ft_arena *arena, uint64_t *out_bytes) {
   size_t bytes = 0;
   if (size(p, &bytes) || bytes > most) return NULL;
-  char *copy = malloc(bytes + 1);
+  char *copy = ft_arena_alloc(arena, bytes + 1);
   if (!copy || (bytes && text(p, copy))) return NULL;
   *out_bytes = bytes;
   return copy;
 }
 
-// The child ends soon: nothing is freed.
-static void compile_in_child(void *ctx, int fd) {
-  const compile_call *c = ctx;
-  ft_nvrtc *n = c->nvrtc;
-  const char *const options[] = {c->option, "--ptxas-options=-v", "--minimal",
+static bool join(const answer_head *head, const char *log, const char *cubin,
+                 ft_arena *arena, ft_bytes *out) {
+  size_t size = sizeof *head + head->log_bytes + head->cubin_bytes;
+  char *all = ft_arena_alloc(arena, size);
+  if (!all) return false;
+  memcpy(all, head, sizeof *head);
+  if (head->log_bytes) memcpy(all + sizeof *head, log, head->log_bytes);
+  if (head->cubin_bytes)
+    memcpy(all + sizeof *head + head->log_bytes, cubin, head->cubin_bytes);
+  *out = (ft_bytes){all, size};
+  return true;
+}
+
+// The request: the option that names the arch, NUL, the source, NUL.
+static bool compile_in_child(void *ctx, ft_bytes request, ft_arena *arena,
+                             ft_bytes *answer) {
+  ft_nvrtc *n = ctx;
+  const char *option = request.data, *source = option + strlen(option) + 1;
+  const char *const options[] = {option, "--ptxas-options=-v", "--minimal",
                                  "--modify-stack-limit=false"};
   answer_head head = {0};
   program_handle p = NULL;
   const char *log = "", *cubin = "";
-  if (n->create(&p, c->source, "kernel.cu", 0, NULL, NULL)) {
+  if (n->create(&p, source, "kernel.cu", 0, NULL, NULL)) {
     head.failed = 1;
   } else {
     head.code = n->compile(p, sizeof options / sizeof *options, options);
-    log = read_text(n->log_size, n->log, p, LOG_BYTES, &head.log_bytes);
+    log = read_text(n->log_size, n->log, p, LOG_BYTES, arena, &head.log_bytes);
     if (!log) head.failed = 2;
     if (!head.code && !head.failed)
-      cubin = read_text(n->cubin_size, n->cubin, p, CUBIN_BYTES, &head.cubin_bytes);
+      cubin =
+          read_text(n->cubin_size, n->cubin, p, CUBIN_BYTES, arena, &head.cubin_bytes);
     if (!cubin) head.failed = 3;
+    n->destroy(&p);
   }
   if (head.failed) head.log_bytes = head.cubin_bytes = 0;
-  if (ft_forked_write(fd, &head, sizeof head) && ft_forked_write(fd, log, head.log_bytes))
-    (void)ft_forked_write(fd, cubin, head.cubin_bytes);
+  return join(&head, log, cubin, arena, answer);
 }
 
 // ---- compiling
@@ -249,16 +270,41 @@ static ft_status take_answer(const answer_head *head, const char *rest, const ch
 // What ended without an answer: a bug of the compiler is a bad candidate's outcome.
 static ft_status take_end(const ft_nvrtc *n, const ft_forked_end *end, const char *arch,
                           ft_arena *arena, ft_cubin *out, ft_error *error) {
-  if (end->timed_out) {
+  if (end->way == FT_FORKED_LATE) {
     out->outcome = FT_OUTCOME_TIMEOUT;
     out->log = "NVRTC took longer than the limit";
     return FT_OK;
   }
+  const char *how = end->way == FT_FORKED_KILLED
+                        ? ft_arena_printf(arena, "by signal %d", end->signal)
+                        : "without an answer";
+  FT_OOM_IF(!how, error);
   out->log = ft_arena_printf(arena,
-                             "NVRTC %s ended by signal %d while it compiled for %s: a "
-                             "bug of NVRTC, not of the kernel",
-                             n->version_text, end->signal, arch);
+                             "NVRTC %s ended %s while it compiled for %s: a bug of "
+                             "NVRTC, not of the kernel",
+                             n->version_text, how, arch);
   FT_OOM_IF(!out->log, error);
+  return FT_OK;
+}
+
+// Not by a child that goes by its own rules: NVRTC may have broken anything there.
+static bool is_whole(const ft_forked_end *end, answer_head *out) {
+  if (end->way != FT_FORKED_ANSWERED || end->answer.size < sizeof *out) return false;
+  memcpy(out, end->answer.data, sizeof *out);
+  size_t rest = end->answer.size - sizeof *out;
+  return out->log_bytes <= rest && out->cubin_bytes == rest - out->log_bytes;
+}
+
+static ft_status write_request(const char *source, const char *arch, ft_arena *arena,
+                               ft_bytes *out, ft_error *error) {
+  ft_strbuf text = ft_strbuf_init(arena);
+  ft_strbuf_printf(&text, "-arch=%s", arch);
+  size_t option = text.length + 1, bytes = strlen(source) + 1;
+  char *request = text.failed ? NULL : ft_arena_alloc(arena, option + bytes);
+  FT_OOM_IF(!request, error);
+  memcpy(request, text.text, option);
+  memcpy(request + option, source, bytes);
+  *out = (ft_bytes){request, option + bytes};
   return FT_OK;
 }
 
@@ -267,23 +313,14 @@ ft_status ft_nvrtc_compile_within(ft_nvrtc *n, const char *source, const char *e
                                   const volatile int *stop, ft_arena *arena,
                                   ft_cubin *out, ft_error *error) {
   *out = (ft_cubin){.outcome = FT_OUTCOME_COMPILE_ERROR};
-  compile_call call = {n, source, ft_arena_printf(arena, "-arch=%s", arch)};
-  FT_OOM_IF(!call.option, error);
-  ft_forked_call forked = {.run = compile_in_child,
-                           .ctx = &call,
-                           .limit_ns = limit_ns,
-                           .stop = stop,
-                           .most_bytes = sizeof(answer_head) + LOG_BYTES + CUBIN_BYTES};
+  ft_forked_call call = {.limit_ns = limit_ns, .stop = stop};
   ft_forked_end end;
-  FT_TRY(ft_forked_run(&forked, arena, &end, error));
   answer_head head;
-  bool is_whole = !end.timed_out && !end.signal && end.answer.size >= sizeof head;
-  if (is_whole) memcpy(&head, end.answer.data, sizeof head);
-  size_t rest = is_whole ? end.answer.size - sizeof head : 0;
-  if (is_whole && head.log_bytes <= rest && head.cubin_bytes == rest - head.log_bytes)
-    return take_answer(&head, (const char *)end.answer.data + sizeof head, entry, arena,
-                       out, error);
-  return take_end(n, &end, arch, arena, out, error);
+  FT_TRY(write_request(source, arch, arena, &call.request, error));
+  FT_TRY(ft_forked_run(n->compilers, &call, arena, &end, error));
+  if (!is_whole(&end, &head)) return take_end(n, &end, arch, arena, out, error);
+  const char *rest = (const char *)end.answer.data + sizeof head;
+  return take_answer(&head, rest, entry, arena, out, error);
 }
 
 ft_status ft_nvrtc_compile(ft_nvrtc *n, const char *source, const char *entry,

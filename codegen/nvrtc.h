@@ -4,10 +4,11 @@
 // lib64 and lib of $CUDA_HOME and of /usr/local/cuda, and wherever the loader looks;
 // FUSETUNE_NVRTC=none says that there is none.
 //
-// It is loaded once, in this process, and each kernel is compiled in a forked child of it
-// (forked.h): no program starts, and a compile that crashes (NVRTC 13.0 does, for sm_100,
-// on one of some thousands of random kernels) or hangs is that kernel's outcome. Nothing
-// is ever compiled in this process itself, so no child inherits a lock that is held.
+// It is loaded once, in this process, and compiles in forked children of it (forked.h), a
+// child for each compile at a time: no program starts, and a compile that crashes (NVRTC
+// 13.0 does, for sm_100, on one of some thousands of random kernels) or hangs is that
+// kernel's outcome. Nothing is ever compiled in this process itself, so no child inherits
+// a lock that is held.
 #ifndef FT_CODEGEN_NVRTC_H
 #define FT_CODEGEN_NVRTC_H
 
@@ -21,6 +22,7 @@ typedef struct ft_nvrtc ft_nvrtc;
 // open, thread-safe; compiles run side by side.
 FT_MUST_CHECK ft_status ft_nvrtc_open(const ft_allocator *allocator, ft_nvrtc **out,
                                       ft_error *error);
+// Ends the children; no compile may be under way.
 void ft_nvrtc_close(ft_nvrtc *nvrtc);
 
 const char *ft_nvrtc_version(const ft_nvrtc *nvrtc);  // "13.0"; as long as |nvrtc|
