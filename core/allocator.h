@@ -11,6 +11,9 @@ typedef struct ft_allocator {
   void *ctx;
   void *(*allocate)(void *ctx, size_t size, size_t align);  // NULL when exhausted
   void (*release)(void *ctx, void *block);                  // NULL is a no-op
+  // Zeroed, aligned to 16. NULL: |allocate| and a memset. A heap gives large blocks as
+  // pages that are zero already: what is never touched then costs nothing.
+  void *(*allocate_zeroed)(void *ctx, size_t size);
 } ft_allocator;
 
 // The process heap; thread-safe; never NULL.
@@ -20,6 +23,7 @@ const ft_allocator *ft_allocator_system(void);
 // Returns NULL when |size| is 0-overflowing or memory is exhausted. Never call with
 // an unchecked number from a file.
 void *ft_allocate(const ft_allocator *allocator, size_t size, size_t align);
+void *ft_allocate_zeroed(const ft_allocator *allocator, size_t size);  // aligned to 16
 void ft_release(const ft_allocator *allocator, void *block);
 
 // count * size, or 0 with *overflow = 1.

@@ -58,30 +58,37 @@ static char *align_up(char *p, size_t align) {
   return rest ? p + (align - rest) : p;
 }
 
+static block *add_block(ft_arena *arena, size_t total, bool is_zeroed) {
+  block *b = is_zeroed ? ft_allocate_zeroed(arena->allocator, total)
+                       : ft_allocate(arena->allocator, total, 0);
+  if (!b) return NULL;
+  b->size = total;
+  b->next = arena->blocks;
+  arena->blocks = b;
+  arena->bytes += total;
+  return b;
+}
+
+// A big request gets a block of its own and leaves the current one in use.
+static void *alloc_apart(ft_arena *arena, size_t size, size_t align) {
+  block *b = add_block(arena, sizeof *b + align + size, true);
+  return b ? align_up((char *)b + sizeof *b, align) : NULL;
+}
+
 void *ft_arena_alloc_aligned(ft_arena *arena, size_t size, size_t align) {
   FT_ASSERT(align && (align & (align - 1)) == 0);
   if (size > SIZE_MAX / 2) return NULL;
   char *p = arena->cursor ? align_up(arena->cursor, align) : NULL;
   if (!p || p > arena->end || (size_t)(arena->end - p) < size) {
-    size_t need = sizeof(block) + align + size;
-    // A big request gets a block of its own and leaves the current one in use.
-    size_t total = need > BLOCK_BYTES / 4 ? need : (size_t)BLOCK_BYTES;
-    block *b = ft_allocate(arena->allocator, total, 0);
+    if (sizeof(block) + align + size > BLOCK_BYTES / 4)
+      return alloc_apart(arena, size, align);
+    block *b = add_block(arena, BLOCK_BYTES, false);
     if (!b) return NULL;
-    b->size = total;
-    b->next = arena->blocks;
-    arena->blocks = b;
-    arena->bytes += total;
+    arena->end = (char *)b + BLOCK_BYTES;
     p = align_up((char *)b + sizeof *b, align);
-    if (total == (size_t)BLOCK_BYTES) {
-      arena->end = (char *)b + total;
-      arena->cursor = p + size;
-    }
-  } else {
-    arena->cursor = p + size;
   }
-  memset(p, 0, size);
-  return p;
+  arena->cursor = p + size;
+  return memset(p, 0, size);
 }
 
 void *ft_arena_alloc(ft_arena *arena, size_t size) {

@@ -451,7 +451,7 @@ Test(codegen_emit, fails_each_allocation_with_out_of_memory) {
   ft_status status = FT_OUT_OF_MEMORY;
   long n = 0;
   for (; status != FT_OK && n < 1000; n++) {
-    failing fail = {{NULL, take, give}, n + 1};
+    failing fail = {{.allocate = take, .release = give}, n + 1};
     fail.allocator.ctx = &fail;
     ft_arena *arena = ft_arena_create(&fail.allocator);
     cr_assert(arena);

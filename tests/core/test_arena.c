@@ -16,6 +16,25 @@ Test(core_arena, gives_zeroed_memory_at_the_alignment_asked_for) {
   ft_arena_destroy(arena);
 }
 
+// Blocks of its own included, from a heap that gives back what was used before, and from
+// an allocator that cannot zero.
+Test(core_arena, zeroes_what_was_used_before) {
+  limited l = {.left = 1000};
+  ft_allocator limits = limited_allocator(&l);
+  const ft_allocator *from[] = {ft_allocator_system(), &limits};
+  for (int i = 0; i < 2; i++) {
+    ft_arena *arena = ft_arena_create(from[i]);
+    for (int round = 0; round < 20; round++) {
+      size_t size = (size_t)100 << (round % 10);
+      unsigned char *p = ft_arena_alloc(arena, size);
+      for (size_t k = 0; k < size; k++) cr_assert_eq(p[k], 0, "%zu of %zu", k, size);
+      memset(p, 0xff, size);
+      if (round % 3 == 0) ft_arena_reset(arena);
+    }
+    ft_arena_destroy(arena);
+  }
+}
+
 Test(core_arena, refuses_a_count_whose_bytes_overflow) {
   ft_arena *arena = ft_arena_create(ft_allocator_system());
   cr_assert_null(ft_arena_array(arena, SIZE_MAX / 2, 8));

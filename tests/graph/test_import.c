@@ -540,7 +540,8 @@ static void pass_release(void *ctx, void *block) {
 }
 
 Test(graph_import, ends_with_out_of_memory_at_each_allocation_in_turn) {
-  static const ft_allocator failing = {NULL, failing_allocate, pass_release};
+  static const ft_allocator failing = {.allocate = failing_allocate,
+                                       .release = pass_release};
   onnx_file file = layer_norm_model();
   ft_strbuf bytes = onnx_end(&file);
   ft_status status = FT_OUT_OF_MEMORY;

@@ -7,6 +7,7 @@
 #include "graph/inputs.h"
 #include "random_graph.h"
 #include "single.h"
+#include "tests/support/limited.h"
 #include "wide_graph.h"
 
 static ft_arena *arena;
@@ -153,20 +154,6 @@ Test(graph_interpreter, reads_unaligned_tensors) {
   cr_assert_eq(out.value[3], -4);
 }
 
-typedef struct limited {
-  int left, live;
-} limited;
-static void *limited_allocate(void *ctx, size_t size, size_t align) {
-  limited *l = ctx;
-  if (l->left-- <= 0) return NULL;
-  l->live++;
-  return ft_allocate(ft_allocator_system(), size, align);
-}
-static void limited_release(void *ctx, void *block) {
-  ((limited *)ctx)->live--;
-  ft_release(ft_allocator_system(), block);
-}
-
 Test(graph_interpreter, says_so_when_the_outputs_do_not_fit_in_the_arena) {
   const ft_graph *graph = random_graph_make(12, 10, false, arena);
   ft_tensor in[3];
@@ -175,7 +162,7 @@ Test(graph_interpreter, says_so_when_the_outputs_do_not_fit_in_the_arena) {
   int failures = 0;
   for (int n = 1; n < 8; n++) {
     limited l = {.left = n};
-    ft_allocator a = {&l, limited_allocate, limited_release};
+    ft_allocator a = limited_allocator(&l);
     ft_arena *small = ft_arena_create(&a);
     ft_error error;
     ft_status status = ft_interpret_graph(graph, in, small, out, &error);

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "tests/measure/workbench.h"
+#include "tests/support/limited.h"
 
 static bool contains(const char *text, const char *part) {
   return strstr(text, part) != NULL;
@@ -430,18 +431,6 @@ Test(measure_runner, a_worker_that_died_idle_is_blamed_on_nobody) {
   bench_close(&w);
 }
 
-typedef struct limited {
-  int left;
-} limited;
-static void *limited_allocate(void *ctx, size_t size, size_t align) {
-  limited *l = ctx;
-  return l->left-- > 0 ? ft_allocate(ft_allocator_system(), size, align) : NULL;
-}
-static void limited_release(void *ctx, void *block) {
-  (void)ctx;
-  ft_release(ft_allocator_system(), block);
-}
-
 Test(measure_runner, out_of_our_memory_is_an_error_that_blames_nobody) {
   workbench w = bench_open();
   // A kilobyte of scalars per step: several blocks of the arena.
@@ -455,8 +444,8 @@ Test(measure_runner, out_of_our_memory_is_an_error_that_blames_nobody) {
   ft_status status = FT_OUT_OF_MEMORY;
   int n = 0;
   for (; status == FT_OUT_OF_MEMORY && n < 100; n++) {
-    limited l = {n};
-    ft_allocator limits = {&l, limited_allocate, limited_release};
+    limited l = {.left = n};
+    ft_allocator limits = limited_allocator(&l);
     ft_arena *arena = ft_arena_create(&limits);
     if (!arena) continue;
     ft_trial t;

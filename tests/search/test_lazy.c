@@ -277,7 +277,7 @@ Test(search_lazy, five_thousand_primitives_take_few_states_and_little_memory) {
   const ft_graph *graph = layers(arena, 715);
   cr_assert_eq(graph->primitive_count, 5005);
   ledger l = {0};
-  ft_allocator allocator = {&l, take, give_back};
+  ft_allocator allocator = {.ctx = &l, .allocate = take, .release = give_back};
   fake f = {.seed = 8, .is_roofline = true, .max_reductions = 2};
   oracle o = {.truth = &f, .low = 80, .high = 95};
   ft_predictor predictor = oracle_table(&o);

@@ -575,7 +575,7 @@ Test(search_search, running_out_of_memory_anywhere_is_an_error_and_leaks_nothing
   uint32_t tries = 0;
   for (; status == FT_OUT_OF_MEMORY; tries++) {
     short_supply supply = {.left = tries};
-    ft_allocator allocator = {&supply, take, give_back};
+    ft_allocator allocator = {.ctx = &supply, .allocate = take, .release = give_back};
     fake f = {.seed = 13, .schedules = 2, .max_reductions = 1};
     ft_search_options options = {.allocator = &allocator, .window = 5};
     ft_search_result r;

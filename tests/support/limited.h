@@ -22,7 +22,8 @@ static inline void limited_release(void *ctx, void *block) {
 
 // Borrows |l|, which counts what is live.
 static inline ft_allocator limited_allocator(limited *l) {
-  return (ft_allocator){l, limited_allocate, limited_release};
+  return (ft_allocator){
+      .ctx = l, .allocate = limited_allocate, .release = limited_release};
 }
 
 #endif
