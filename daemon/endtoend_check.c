@@ -4,61 +4,12 @@
 #include "core/log.h"
 #include "daemon/endtoend_private.h"
 #include "daemon/execute.h"
-#include "daemon/reference_cost.h"
 #include "measure/check.h"
 
-// ---- densely
-// ---------------------------------------------------------------------------
+// ---- the reference
+// -------------------------------------------------------------------------
 
-typedef struct dense {
-  const ft_group *group;
-  ft_reference *reference;  // [graph outputs]
-} dense;
-
-static const ft_reference *reference_of(const dense *d, uint32_t root) {
-  const ft_graph *graph = d->group->graph;
-  for (uint32_t i = 0; i < graph->output_count; i++)
-    if (graph->value[graph->output[i].value].root == root) return &d->reference[i];
-  return NULL;
-}
-
-static ft_status compare_densely(void *ctx, const void *const *output, ft_comparison *out,
-                                 char worst[256], ft_error *error) {
-  const dense *d = ctx;
-  ft_comparison_init(out);
-  worst[0] = 0;
-  for (uint32_t k = 0; k < d->group->output_count; k++) {
-    const ft_value *v = &d->group->graph->value[d->group->output[k]];
-    const ft_reference *reference = reference_of(d, d->group->output[k]);
-    if (!reference) FT_FAIL(error, FT_INTERNAL, "output '%s' has no reference", v->name);
-    ft_tensor actual = {v->dtype, v->shape, output[k],
-                        (size_t)ft_shape_elements(&v->shape) * ft_dtype_bytes(v->dtype)};
-    double before = out->max_ratio;
-    ft_compare_tensor(&actual, reference, out);
-    if (out->max_ratio > 1 && !(out->max_ratio <= before))
-      snprintf(worst, 256, "'%.100s' at %lld: got %.9g, expected %.9g", v->name,
-               (long long)out->worst_index, out->worst_value, out->worst_expected);
-  }
-  return FT_OK;
-}
-
-static ft_status dense_check(const ft_group *group, const ft_tensor *input,
-                             ft_arena *arena, ft_output_check *out, ft_error *error) {
-  dense *d = FT_NEW(arena, dense);
-  FT_OOM_IF(!d, error);
-  d->group = group;
-  d->reference = FT_NEW_ARRAY(arena, ft_reference, group->graph->output_count);
-  FT_OOM_IF(!d->reference, error);
-  FT_TRY(ft_interpret_graph(group->graph, input, arena, d->reference, error));
-  *out = (ft_output_check){d, compare_densely};
-  return FT_OK;
-}
-
-// ---- some elements
-// ---------------------------------------------------------------------
-
-// The whole graph as one group: its reference checks any plan's outputs. A few elements
-// of it, unless their cones are most of the graph.
+// The whole graph as one group: its reference checks any plan's outputs.
 static ft_status whole_graph_check(const ft_graph *graph, const ft_tensor *input,
                                    uint64_t seed, uint64_t limit_ns, ft_arena *arena,
                                    ft_group *group, ft_output_check *out,
@@ -67,8 +18,6 @@ static ft_status whole_graph_check(const ft_graph *graph, const ft_tensor *input
   FT_OOM_IF(!all, error);
   for (uint32_t i = 0; i < graph->primitive_count; i++) all[i] = i;
   FT_TRY(ft_group_make(graph, all, graph->primitive_count, arena, group, error));
-  if (ft_reference_is_dense(graph, arena))
-    return dense_check(group, input, arena, out, error);
   ft_tensor *in = FT_NEW_ARRAY(arena, ft_tensor, group->input_count);
   FT_OOM_IF(!in, error);
   for (uint32_t i = 0; i < group->input_count; i++) {

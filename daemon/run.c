@@ -7,8 +7,8 @@
 #include "daemon/default_plan.h"
 #include "daemon/endtoend.h"
 #include "daemon/execute.h"
-#include "daemon/reference_cost.h"
 #include "graph/inputs.h"
+#include "graph/reference_cost.h"
 #include "measure/check.h"
 
 static const double dense_limit_s =

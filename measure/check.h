@@ -11,7 +11,9 @@
 // all drawn from |seed|. In the whole output, elements that still hold poison are
 // searched for; the first 64 are compared with their reference, because poison may be
 // right. References stop when they took |limit_ns| (shared by the outputs), never below
-// 64 elements per output.
+// 64 elements per output. Where computing the whole group in dense order is foretold to
+// take less time than that (graph/reference_cost.h: sums of many terms), every element
+// has a reference instead.
 typedef struct ft_group_check ft_group_check;
 FT_MUST_CHECK ft_status ft_group_check_create(const ft_group *group,
                                               const ft_tensor *input, uint64_t seed,

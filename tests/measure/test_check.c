@@ -171,6 +171,59 @@ Test(measure_check, the_time_limit_shrinks_the_sample_to_64_and_no_further) {
   cr_expect_eq(compare(&check, right_answer(x, 300000), worst).compared, 64);
 }
 
+// y = a b with a of ones and b = 0, 1, 2, ... along its columns, negated in a second
+// output: sums of many terms.
+static ft_group product(ft_tensor input[2]) {
+  const spec table[] = {
+      {.op = SPEC_INPUT, .shape = SHAPE(64, 1024)},
+      {.op = SPEC_INPUT, .shape = SHAPE(1024, 96)},
+      {.op = FT_OP_MATMUL, .in = {0, 1}, .is_output = true},
+      {.op = FT_OP_NEG, .in = {2}, .is_output = true},
+  };
+  ft_graph *graph = spec_build(table, 4, NULL, arena);
+  const uint32_t all[] = {0, 1};
+  ft_group group;
+  cr_assert_eq(ft_group_make(graph, all, 2, arena, &group, &error), FT_OK, "%s",
+               error.text);
+  for (uint32_t i = 0; i < 2; i++) {
+    const ft_shape *shape = &graph->value[group.input[i]].shape;
+    void *data;
+    cr_assert_eq(ft_tensor_alloc(FT_F32, shape, arena, &input[i], &data, &error), FT_OK);
+    for (int64_t k = 0; k < ft_shape_elements(shape); k++)
+      ((float *)data)[k] = shape->dim[0] == 64 ? 1 : (float)(k % 96);
+  }
+  return group;
+}
+
+Test(measure_check, every_element_of_a_product_is_compared_where_dense_order_is_shorter) {
+  enum { N = 64 * 96 };
+  ft_tensor input[2];
+  ft_group group = product(input);
+  float y[N], minus[N];
+  for (int i = 0; i < N; i++) minus[i] = -(y[i] = 1024 * (float)(i % 96));
+  const bool is_y_first =
+      group.graph->primitive[group.graph->value[group.output[0]].producer].op ==
+      FT_OP_MATMUL;
+  const void *output[] = {is_y_first ? y : minus, is_y_first ? minus : y};
+  ft_comparison found;
+  char worst[256];
+  ft_output_check check = make(&group, input, 1000, UINT64_MAX);
+  cr_assert_eq(check.compare(check.ctx, output, &found, worst, &error), FT_OK);
+  cr_expect_leq(found.max_ratio, 1.0, "%s", worst);
+  cr_expect_eq(found.compared, 2 * N);
+  for (int i = 1; i < N; i += 97) {
+    y[i] += 2;
+    cr_assert_eq(check.compare(check.ctx, output, &found, worst, &error), FT_OK);
+    cr_expect(found.max_ratio > 1.0 && found.worst_index == i, "%d: %s", i, worst);
+    y[i] -= 2;
+  }
+  // No time for all of it: 64 elements are fewer steps.
+  check = make(&group, input, 1000, 0);
+  cr_assert_eq(check.compare(check.ctx, output, &found, worst, &error), FT_OK);
+  cr_expect_eq(found.compared, 2 * 64);
+  cr_expect_leq(found.max_ratio, 1.0, "%s", worst);
+}
+
 Test(measure_check, an_empty_output_is_right) {
   ft_tensor input[2];
   float *x;

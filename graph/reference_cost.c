@@ -1,4 +1,4 @@
-#include "daemon/reference_cost.h"
+#include "graph/reference_cost.h"
 
 #include <math.h>
 
@@ -6,7 +6,6 @@
 // terms a second as the recursion by demand.
 static const double demand_steps_per_s = 2e7, dense_steps_per_s = 4e8,
                     dense_elements_per_s = 4e6;
-enum { ELEMENTS = 64 };  // that a check compares at least (measure/check.h)
 
 static double elements_of(const ft_graph *graph, uint32_t value) {
   return (double)ft_shape_elements(&graph->value[value].shape);
@@ -76,8 +75,7 @@ double ft_reference_dense_seconds(const ft_graph *graph) {
          elements / dense_elements_per_s;
 }
 
-bool ft_reference_is_dense(const ft_graph *graph, ft_arena *arena) {
-  double by_demand =
-      ft_reference_demand_steps(graph, ELEMENTS, arena) / demand_steps_per_s;
-  return ft_reference_dense_seconds(graph) < by_demand;
+double ft_reference_demand_seconds(const ft_graph *graph, int64_t elements,
+                                   ft_arena *arena) {
+  return ft_reference_demand_steps(graph, elements, arena) / demand_steps_per_s;
 }
