@@ -20,17 +20,9 @@ static bool has_nvrtc(void) {
 
 // The chain model on |target|; store and cache of the test's folder.
 static fixture open_on(const char *target, const char *cache, const char *store) {
-  fixture f = fixture_open(chain_model, false);
-  ft_session_close(&f.session);
-  ft_error error;
-  ft_session_options options = {
-      .target = target,
-      .store_path = ft_arena_printf(f.arena, "%s/%s", test_folder(), store),
-      .cache_folder = ft_arena_printf(f.arena, "%s/%s", test_folder(), cache),
-      .worker_argv = session_worker,
-      .jobs = 2};
-  cr_assert_eq(ft_session_open(&options, &f.session, &error), FT_OK, "%s", error.text);
-  return f;
+  return fixture_open_as(
+      chain_model,
+      (fixture_wish){.target = target, .cache = cache, .store = store, .jobs = 2});
 }
 
 static ft_answer predict(fixture *f) {

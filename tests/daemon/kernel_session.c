@@ -1,30 +1,7 @@
 // Whole tuning runs in process, on small models. Compiles kernels, so release only.
-#include <criterion/criterion.h>
-#include <sqlite3.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "core/file.h"
-#include "daemon/session.h"
-#include "tests/support/command.h"
-#include "tests/support/onnx_writer.h"
-#include "tests/support/quick.h"
-
-static const char *const worker[] = {FT_BINARY_DIR "/fusetune", "worker", NULL};
-
-typedef struct fixture {
-  ft_arena *arena;
-  ft_session session;
-  ft_model model;
-  volatile int stop;
-  uint32_t stop_after;  // trials; 0: never
-} fixture;
-
-static void write_model(const char *path, const ft_strbuf *bytes) {
-  ft_error error;
-  cr_assert_eq(ft_file_write(path, bytes->text, bytes->length, &error), FT_OK, "%s",
-               error.text);
-}
+#include "sessions.h"
 
 // bias + GELU (erf form) + residual, [37, 48].
 static ft_strbuf bias_gelu(ft_arena *arena) {
@@ -48,15 +25,6 @@ static ft_strbuf bias_gelu(ft_arena *arena) {
   return onnx_end(&f);
 }
 
-// One operator: one group, so that each planted fault is tried once.
-static ft_strbuf relu(ft_arena *arena) {
-  onnx_file f = onnx_begin(arena, 13);
-  onnx_input(&f, "x", ONNX_FLOAT, "N,50");
-  onnx_output(&f, "y", ONNX_FLOAT, "N,50");
-  onnx_node(&f, "Relu", "x", "y", NULL);
-  return onnx_end(&f);
-}
-
 // A product that is stored with its batch innermost: oneDNN takes the product, and of the
 // two together has only a reference implementation.
 static ft_strbuf unfit_product(ft_arena *arena) {
@@ -69,40 +37,6 @@ static ft_strbuf unfit_product(ft_arena *arena) {
   onnx_attr_ints(&attributes, "perm", (int64_t[]){1, 2, 0}, 3);
   onnx_node(&f, "Transpose", "p", "y", &attributes);
   return onnx_end(&f);
-}
-
-static fixture open_model(ft_strbuf (*make)(ft_arena *), const char *store,
-                          bool test_tactics) {
-  fixture f = {.arena = ft_arena_create(ft_allocator_system())};
-  ft_error error;
-  compile_quickly();
-  setenv("FUSETUNE_CC", "clang", 0);  // half the schedules
-  char path[256];
-  snprintf(path, sizeof path, "%s/model.onnx", test_folder());
-  ft_strbuf bytes = make(f.arena);
-  write_model(path, &bytes);
-  ft_dim_binding dim = {"N", 37};
-  ft_import_options import = {.dim_count = 1, .dim = &dim};
-  cr_assert_eq(
-      ft_model_load(ft_arena_strdup(f.arena, path), &import, f.arena, &f.model, &error),
-      FT_OK, "%s", error.text);
-  ft_session_options options = {
-      .store_path = ft_arena_printf(f.arena, "%s/%s", test_folder(), store),
-      .cache_folder = ft_arena_printf(f.arena, "%s/cache", test_folder()),
-      .worker_argv = worker,
-      .check_limit_ns = test_tactics ? 4000000000u : 0,
-      .test_tactics = test_tactics};
-  cr_assert_eq(ft_session_open(&options, &f.session, &error), FT_OK, "%s", error.text);
-  return f;
-}
-
-static fixture open_fixture(const char *store, bool test_tactics) {
-  return open_model(test_tactics ? relu : bias_gelu, store, test_tactics);
-}
-
-static void close_fixture(fixture *f) {
-  ft_session_close(&f->session);
-  ft_arena_destroy(f->arena);
 }
 
 static ft_answer tune(fixture *f, const ft_tune_options *options) {
@@ -137,7 +71,7 @@ static char *answer_text(const ft_answer *answer) {
 
 Test(daemon_session, reruns_come_to_measure_nothing_and_query_answers_the_same_bytes,
      .timeout = 200) {
-  fixture f = open_fixture("a.db", false);
+  fixture f = fixture_open(bias_gelu, false);
   ft_answer first = tune(&f, &short_run);
   cr_assert_str_eq(first.search->stop_reason, "complete");
   cr_assert_gt(first.new_trials, 0);
@@ -161,12 +95,12 @@ Test(daemon_session, reruns_come_to_measure_nothing_and_query_answers_the_same_b
   cr_assert(ft_hash_equal(&one.plan->hash, &again.plan->hash));
   free(a);
   free(b);
-  close_fixture(&f);
+  fixture_close(&f);
 }
 
 Test(daemon_session, every_accepted_candidate_was_compared_with_the_reference,
      .timeout = 120) {
-  fixture f = open_fixture("b.db", false);
+  fixture f = fixture_open(bias_gelu, false);
   (void)tune(&f, &short_run);
   const char *path = f.session.store_path;
   cr_assert_gt(sql_number(path, "select count(*) from trial where outcome='ok'"), 0);
@@ -178,7 +112,7 @@ Test(daemon_session, every_accepted_candidate_was_compared_with_the_reference,
   cr_assert_eq(sql_number(path, "select count(*) from plan where served=1"), 1);
   cr_assert_gt(sql_number(path, "select count(*) from comparison"), 0);
   cr_assert_gt(sql_number(path, "select count(*) from artifact where kind='so'"), 0);
-  close_fixture(&f);
+  fixture_close(&f);
 }
 
 static int64_t timeouts(const char *path) {
@@ -188,7 +122,7 @@ static int64_t timeouts(const char *path) {
 // Of the outcomes only a timeout may be the machine's fault: it is tried once more.
 Test(daemon_session, kernels_that_misbehave_are_outcomes_and_only_timeouts_run_again,
      .timeout = 300) {
-  fixture f = open_fixture("c.db", true);
+  fixture f = fixture_open(relu_model, true);
   ft_answer first = tune(&f, &short_run);
   const char *path = f.session.store_path;
   static const char *const outcomes[] = {"crash", "timeout", "wrong_result",
@@ -209,7 +143,7 @@ Test(daemon_session, kernels_that_misbehave_are_outcomes_and_only_timeouts_run_a
   cr_assert_eq(sql_number(path, "select count(*) from quarantine where strikes=1"), 0);
   ft_answer third = tune(&f, &short_run);
   cr_assert_eq(third.new_trials, 0, "%u trials ran again", third.new_trials);
-  close_fixture(&f);
+  fixture_close(&f);
 }
 
 static void stop_early(void *ctx, const ft_search_progress *progress) {
@@ -219,7 +153,7 @@ static void stop_early(void *ctx, const ft_search_progress *progress) {
 
 Test(daemon_session, an_interrupted_run_blames_nobody_and_a_rerun_resumes,
      .timeout = 120) {
-  fixture f = open_fixture("d.db", false);
+  fixture f = fixture_open(bias_gelu, false);
   f.session.stop = &f.stop;
   f.stop_after = 1;
   ft_tune_options options = short_run;
@@ -238,7 +172,7 @@ Test(daemon_session, an_interrupted_run_blames_nobody_and_a_rerun_resumes,
   f.stop = 0;
   ft_answer resumed = tune(&f, &short_run);
   cr_assert_geq(resumed.trials - resumed.new_trials, (uint32_t)kept);
-  close_fixture(&f);
+  fixture_close(&f);
 }
 
 static const ft_compared *compared(const ft_answer *answer, ft_plan_kind kind) {
@@ -249,7 +183,7 @@ static const ft_compared *compared(const ft_answer *answer, ft_plan_kind kind) {
 
 Test(daemon_session, a_budget_that_is_over_at_once_names_what_it_left_out,
      .timeout = 120) {
-  fixture f = open_fixture("h.db", false);
+  fixture f = fixture_open(bias_gelu, false);
   ft_tune_options options = {.limit_ns = 1};
   ft_answer answer = tune(&f, &options);
   const ft_compared *left = compared(&answer, FT_PLAN_PRIMITIVE);
@@ -259,12 +193,12 @@ Test(daemon_session, a_budget_that_is_over_at_once_names_what_it_left_out,
   cr_assert_null(compared(&answer, FT_PLAN_INCUMBENT));
   cr_assert_eq(sql_number(f.session.store_path, "select count(*) from plan where served"),
                1);
-  close_fixture(&f);
+  fixture_close(&f);
 }
 
 Test(daemon_session, what_is_served_meets_every_later_run_and_keeps_its_row,
      .timeout = 200) {
-  fixture f = open_fixture("i.db", false);
+  fixture f = fixture_open(bias_gelu, false);
   ft_answer first = tune(&f, &short_run);
   cr_assert(!first.comparison.has_incumbent);
   ft_hash id = first.plan->hash;
@@ -286,12 +220,12 @@ Test(daemon_session, what_is_served_meets_every_later_run_and_keeps_its_row,
   // All that ran are there, and so are their rounds, each plan once a round.
   cr_assert_gt(sql_number(path, "select count(distinct plan_id) from comparison"), 2);
   cr_assert_eq(sql_number(path, "select count(*) from comparison where time_ns = 0"), 0);
-  close_fixture(&f);
+  fixture_close(&f);
 }
 
 Test(daemon_session, the_served_plan_verifies_and_so_does_unfused_without_a_plan,
      .timeout = 120) {
-  fixture f = open_fixture("e.db", false);
+  fixture f = fixture_open(bias_gelu, false);
   ft_run_result result;
   ft_error error;
   ft_run_options options = {.seed = 1, .verify = true};
@@ -303,12 +237,12 @@ Test(daemon_session, the_served_plan_verifies_and_so_does_unfused_without_a_plan
   cr_assert_eq(ft_session_run(&f.session, &f.model, &options, f.arena, &result, &error),
                FT_OK, "%s", error.text);
   cr_assert(result.is_verified && result.is_plan_tuned, "%s", result.failure);
-  close_fixture(&f);
+  fixture_close(&f);
 }
 
 Test(daemon_session, inputs_come_from_ranges_and_files_and_unknown_names_are_refused,
      .timeout = 120) {
-  fixture f = open_fixture("g.db", true);  // y = relu x
+  fixture f = fixture_open(relu_model, true);  // y = relu x
   float data[37 * 50];
   for (int i = 0; i < 37 * 50; i++) data[i] = (float)i - 900;
   ft_input_range range = {"x", 5, 6};
@@ -337,7 +271,7 @@ Test(daemon_session, inputs_come_from_ranges_and_files_and_unknown_names_are_ref
   file.name = "z";
   cr_assert_eq(ft_session_run(&f.session, &f.model, &options, f.arena, &result, &error),
                FT_INVALID_ARGUMENT);
-  close_fixture(&f);
+  fixture_close(&f);
 }
 
 static const ft_searched_partition *tuned_partition(const ft_answer *answer) {
@@ -346,7 +280,7 @@ static const ft_searched_partition *tuned_partition(const ft_answer *answer) {
 
 Test(daemon_session, the_store_alone_gives_the_plan_of_the_run_that_filled_it,
      .timeout = 180) {
-  fixture f = open_fixture("h.db", false);
+  fixture f = fixture_open(bias_gelu, false);
   ft_answer replayed;
   ft_error error;
   ft_tune_options options = {0};
@@ -380,11 +314,11 @@ Test(daemon_session, the_store_alone_gives_the_plan_of_the_run_that_filled_it,
   cr_assert_eq(sql_number(path, "select count(*) from trial"), trials);
   cr_assert_eq(sql_number(path, "select count(*) from candidate"), candidates);
   cr_assert_eq(sql_number(path, "select count(*) from run"), 1);
-  close_fixture(&f);
+  fixture_close(&f);
 }
 
 Test(daemon_session, a_plan_under_constraints_is_another_plan, .timeout = 180) {
-  fixture f = open_fixture("i.db", false), free = open_fixture("i.db", false);
+  fixture f = fixture_open(bias_gelu, false), free = fixture_open(bias_gelu, false);
   ft_constraint_spec spec = {.keep_count = 1, .keep = {"e"}};
   ft_error error;
   cr_assert_eq(ft_model_constrain(&f.model, &spec, f.arena, &error), FT_OK, "%s",
@@ -406,31 +340,30 @@ Test(daemon_session, a_plan_under_constraints_is_another_plan, .timeout = 180) {
   json_decref(plan);
   ft_answer other = tune(&free, &options);
   cr_assert_not(ft_hash_equal(&other.plan->hash, &tuned.plan->hash));
-  close_fixture(&free);
-  close_fixture(&f);
+  fixture_close(&free);
+  fixture_close(&f);
 }
 
 Test(daemon_session, query_before_tune_says_that_nothing_is_there) {
-  fixture f = open_fixture("f.db", false);
+  fixture f = fixture_open(bias_gelu, false);
   ft_answer answer;
   ft_error error;
   cr_assert_eq(ft_session_query(&f.session, &f.model, f.arena, &answer, &error),
                FT_NOT_FOUND);
   cr_assert_gt(strlen(error.text), 0);
-  close_fixture(&f);
+  fixture_close(&f);
 }
 
 Test(daemon_session, what_a_library_cannot_do_is_an_outcome_and_the_rest_is_measured,
      .timeout = 120) {
-  fixture f = open_model(unfit_product, "library.db", false);
+  fixture f = fixture_open(unfit_product, false);
   if (!*f.session.target.libraries) {
-    close_fixture(&f);
+    fixture_close(&f);
     cr_skip_test("no library here");
   }
   ft_answer answer = tune(&f, &short_run);
   cr_expect_eq(answer.plan->group_count > 0, true);
-  char path[256];
-  snprintf(path, sizeof path, "%s/library.db", test_folder());
+  const char *path = f.session.store_path;
   cr_expect_gt(sql_number(path,
                           "SELECT count(*) FROM trial t JOIN candidate c ON "
                           "c.id = t.candidate_id WHERE c.tactic = 'onednn' AND "
@@ -442,5 +375,5 @@ Test(daemon_session, what_a_library_cannot_do_is_an_outcome_and_the_rest_is_meas
                           "c.id = t.candidate_id WHERE c.tactic = 'onednn' AND "
                           "t.outcome IN ('ok', 'beaten')"),
                0);
-  close_fixture(&f);
+  fixture_close(&f);
 }

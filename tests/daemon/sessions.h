@@ -5,8 +5,10 @@
 #include <criterion/criterion.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "core/file.h"
+#include "daemon/ceilings.h"
 #include "daemon/session.h"
 #include "tests/support/command.h"
 #include "tests/support/onnx_writer.h"
@@ -18,6 +20,8 @@ typedef struct fixture {
   ft_arena *arena;
   ft_session session;
   ft_model model;
+  volatile int stop;
+  uint32_t stop_after;  // trials; 0: never
 } fixture;
 
 // y = exp(x + b) / 2 over [N, 48], with b a weight: three operators.
@@ -44,7 +48,57 @@ static inline ft_strbuf relu_model(ft_arena *arena) {
   return onnx_end(&f);
 }
 
-static inline fixture fixture_open(ft_strbuf (*make)(ft_arena *), bool test_tactics) {
+// What ceilings this machine has takes seconds to measure, and is not what most tests are
+// about: measured for the first one that asks, kept beside the build, and lent to all.
+static inline void lend_ceilings(const char *store, ft_arena *arena) {
+  static const char lent[] = FT_BINARY_DIR "/ceilings_for_tests.db";
+  ft_session session;
+  ft_error error;
+  ft_ceiling ceiling[FT_CEILINGS_MOST];
+  uint32_t count;
+  ft_bytes bytes;
+  if (ft_file_read(lent, 1 << 24, arena, &bytes, &error) != FT_OK) {
+    const char *fresh = ft_arena_printf(arena, "%s/ceilings.db", test_folder());
+    ft_session_options options = {.store_path = fresh,
+                                  .cache_folder = test_folder(),
+                                  .worker_argv = session_worker};
+    cr_assert_eq(ft_session_open(&options, &session, &error), FT_OK, "%s", error.text);
+    cr_assert_eq(ft_session_ceilings(&session, 0, false, ceiling, &count, &error), FT_OK,
+                 "%s", error.text);
+    ft_session_close(&session);
+    cr_assert_eq(ft_file_read(fresh, 1 << 24, arena, &bytes, &error), FT_OK);
+    cr_assert_eq(ft_file_write(lent, bytes.data, bytes.size, &error), FT_OK, "%s",
+                 error.text);
+  }
+  cr_assert_eq(ft_file_write(store, bytes.data, bytes.size, &error), FT_OK);
+}
+
+// What a test asks of its session; names in its own folder.
+typedef struct fixture_wish {
+  const char *store, *cache;  // NULL: store.db, cache
+  const char *target;
+  bool test_tactics;
+  uint32_t jobs;
+} fixture_wish;
+
+static inline void fixture_start(fixture *f, const fixture_wish *wish) {
+  ft_error error;
+  const char *store = wish->store ? wish->store : "store.db";
+  const char *cache = wish->cache ? wish->cache : "cache";
+  ft_session_options options = {
+      .target = wish->target,
+      .store_path = ft_arena_printf(f->arena, "%s/%s", test_folder(), store),
+      .cache_folder = ft_arena_printf(f->arena, "%s/%s", test_folder(), cache),
+      .worker_argv = session_worker,
+      .check_limit_ns = wish->test_tactics ? 2000000000u : 0,  // one hangs
+      .test_tactics = wish->test_tactics,
+      .jobs = wish->jobs};
+  if (!wish->target && access(options.store_path, F_OK))
+    lend_ceilings(options.store_path, f->arena);
+  cr_assert_eq(ft_session_open(&options, &f->session, &error), FT_OK, "%s", error.text);
+}
+
+static inline fixture fixture_open_as(ft_strbuf (*make)(ft_arena *), fixture_wish wish) {
   fixture f = {.arena = ft_arena_create(ft_allocator_system())};
   ft_error error;
   compile_quickly();
@@ -57,13 +111,12 @@ static inline fixture fixture_open(ft_strbuf (*make)(ft_arena *), bool test_tact
   ft_import_options import = {.dim_count = 1, .dim = &dim};
   cr_assert_eq(ft_model_load(path, &import, f.arena, &f.model, &error), FT_OK, "%s",
                error.text);
-  ft_session_options options = {
-      .store_path = ft_arena_printf(f.arena, "%s/store.db", test_folder()),
-      .cache_folder = ft_arena_printf(f.arena, "%s/cache", test_folder()),
-      .worker_argv = session_worker,
-      .test_tactics = test_tactics};
-  cr_assert_eq(ft_session_open(&options, &f.session, &error), FT_OK, "%s", error.text);
+  fixture_start(&f, &wish);
   return f;
+}
+
+static inline fixture fixture_open(ft_strbuf (*make)(ft_arena *), bool test_tactics) {
+  return fixture_open_as(make, (fixture_wish){.test_tactics = test_tactics});
 }
 
 static inline void fixture_close(fixture *f) {
