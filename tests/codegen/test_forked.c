@@ -43,7 +43,7 @@ static bool obey(void *ctx, ft_bytes request, ft_arena *own, ft_bytes *answer) {
   if (!strcmp(word, "crash") || (!strcmp(word, "crash later") && answered > 0))
     raise(SIGSEGV);
   if (!strcmp(word, "leave")) return false;
-  if (!strcmp(word, "exit")) exit(0);
+  if (!strcmp(word, "exit")) _exit(0);
   while (!strcmp(word, "hang")) pause();
   if (!strcmp(word, "write much")) {
     memset(text, 'x', 300000);
@@ -143,7 +143,8 @@ static void *count_often(void *most) {
   ft_arena *own = ft_arena_create(ft_allocator_system());
   for (int i = 0; i < 100; i++) {
     static const char *const words[] = {"sockets", "crash"};
-    ft_forked_call call = {.request = {words[i % 10 == 9], 8}};
+    const char *word = words[i % 10 == 9];
+    ft_forked_call call = {.request = {word, strlen(word) + 1}};
     ft_forked_end came;
     ft_error why;
     int *out = most;
@@ -156,10 +157,18 @@ static void *count_often(void *most) {
   return NULL;
 }
 
+#ifdef __has_feature
+#define IS_SANITIZED __has_feature(address_sanitizer)
+#else
+#define IS_SANITIZED 0
+#endif
+
 // It would keep the sibling alive when this process ends. Crashes make that children come
 // and go meanwhile.
 Test(codegen_forked, no_child_holds_the_socket_of_a_sibling) {
   enum { THREADS = 4 };
+  if (IS_SANITIZED)
+    cr_skip_test("ASan's heap may be locked for ever in a child of several threads");
   pthread_t thread[THREADS];
   int most[THREADS] = {0}, alone = told("sockets");
   for (int i = 0; i < THREADS; i++)
