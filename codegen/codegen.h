@@ -34,6 +34,14 @@ void ft_codegen_destroy(ft_codegen *codegen);
 // The builder table over |codegen|; valid as long as it.
 ft_builder ft_codegen_builder(ft_codegen *codegen);
 
+// What is known of a kernel for a GPU before it is compiled: grid, launch, workspace and
+// work; source, path and facts are not, and launch.resident_blocks is what would fit if
+// registers were free. Outcome COMPILE_ERROR with the reason: it has no kernel. Some
+// milliseconds. UNAVAILABLE: the target is no chip.
+FT_MUST_CHECK ft_status ft_codegen_outline(const ft_codegen *codegen,
+                                           const ft_candidate *candidate, ft_arena *arena,
+                                           ft_module *out, ft_error *error);
+
 // The C compilers of this machine (clang, clang-NN, gcc, gcc-NN in PATH, or only the one
 // FUSETUNE_CC names), clang first; each asked for its version once. Strings in |arena|.
 FT_MUST_CHECK ft_status ft_compilers_find(ft_arena *arena,

@@ -76,14 +76,41 @@ static ft_status build_cpu(ft_codegen *codegen, const ft_candidate *candidate,
 // ---- for a GPU
 // ----------------------------------------------------------------------------------
 
+static ft_status find_chip(const ft_codegen *codegen, const ft_chip **out,
+                           ft_error *error) {
+  const ft_target *t = codegen->target;
+  *out = ft_chip_find(t->name);
+  if (strcmp(t->kind, "arch") != 0 || !*out)
+    FT_FAIL(error, FT_UNAVAILABLE, "nothing is built for target %s", t->name);
+  return FT_OK;
+}
+
 static ft_status open_nvrtc(ft_codegen *codegen, const ft_chip **out_chip,
                             ft_error *error) {
-  const ft_target *t = codegen->target;
-  *out_chip = ft_chip_find(t->name);
-  if (strcmp(t->kind, "arch") != 0 || !*out_chip)
-    FT_FAIL(error, FT_UNAVAILABLE, "nothing is built for target %s", t->name);
+  FT_TRY(find_chip(codegen, out_chip, error));
   if (codegen->nvrtc) return FT_OK;
   return ft_nvrtc_open(codegen->allocator, &codegen->nvrtc, error);
+}
+
+ft_status ft_codegen_outline(const ft_codegen *codegen, const ft_candidate *candidate,
+                             ft_arena *arena, ft_module *out, ft_error *error) {
+  const ft_chip *chip;
+  ft_emitted e;
+  const char *reason;
+  FT_TRY(find_chip(codegen, &chip, error));
+  FT_TRY(ft_codegen_print(codegen, candidate, arena, &e, &reason, error));
+  refuse_module(out, reason);
+  if (reason) return FT_OK;
+  *out = (ft_module){.outcome = FT_OUTCOME_OK,
+                     .body_hash = e.cuda.source.body_hash,
+                     .entry = e.cuda.source.entry,
+                     .log = "",
+                     .grid = e.kernel.grid,
+                     .workspace_bytes = e.kernel.workspace_bytes,
+                     .facts = unknown_facts(),
+                     .launch = ft_cuda_kernel_roomiest(&e.cuda, chip),
+                     .work = e.cuda.work};
+  return FT_OK;
 }
 
 static ft_status describe_gpu(const ft_candidate *candidate, const ft_emitted *e,

@@ -34,6 +34,16 @@ ft_status ft_cuda_kernel_make(ft_kir *kir, ft_arena *arena, ft_cuda_kernel *out,
 // ---- after the build
 // --------------------------------------------------------------------------------
 
+// ptxas does not see what is only passed at the launch.
+static uint64_t dynamic_bytes(const ft_cuda_kernel *k) {
+  return k->launch.is_shared_dynamic ? k->launch.shared_bytes : 0;
+}
+
+ft_gpu_launch ft_cuda_kernel_roomiest(const ft_cuda_kernel *k, const ft_chip *chip) {
+  ft_occupancy o = ft_occupancy_of(chip, k->launch.threads, 1, k->launch.shared_bytes);
+  return (ft_gpu_launch){k->launch.threads, dynamic_bytes(k), o.blocks};
+}
+
 static const char *shortage(const ft_cuda_kernel *k, const ft_static_facts *facts,
                             const ft_chip *chip, ft_occupancy_limit limit,
                             ft_arena *arena) {
@@ -57,8 +67,7 @@ ft_status ft_cuda_kernel_finish(const ft_cuda_kernel *k, const ft_cuda_object *o
   ft_static_facts *facts = &module->facts;
   *facts = object->facts;
   facts->max_threads = k->launch.threads;  // what __launch_bounds__ says
-  // ptxas does not see what is only passed at the launch.
-  uint64_t dynamic = k->launch.is_shared_dynamic ? k->launch.shared_bytes : 0;
+  uint64_t dynamic = dynamic_bytes(k);
   facts->shared_bytes += (int64_t)dynamic;
   ft_occupancy o = ft_occupancy_of(chip, k->launch.threads, (uint32_t)facts->registers,
                                    (uint64_t)facts->shared_bytes);

@@ -18,6 +18,10 @@ FT_MUST_CHECK ft_status ft_cuda_kernel_make(ft_kir *kir, ft_arena *arena,
                                             ft_cuda_kernel *out, const char **reason,
                                             ft_error *error);
 
+// How |kernel| is launched, and how many blocks a multiprocessor of |chip| would hold if
+// registers were free.
+ft_gpu_launch ft_cuda_kernel_roomiest(const ft_cuda_kernel *kernel, const ft_chip *chip);
+
 // Fills outcome, path, log, build_ns, facts and launch of |module| from what was built
 // for |chip|. A kernel that spills is a kernel; one that no multiprocessor can hold ends
 // as RESOURCE_LIMIT, and the log says of what there is too little.

@@ -64,18 +64,18 @@ static double spill_sectors(const ft_module *m) {
   return bytes * m->grid * m->launch.block_threads / SECTOR_BYTES;
 }
 
-ft_gpu_prediction ft_gpu_predict(const ft_chip *chip, const ft_workload *workload,
-                                 const ft_module *m, ft_arena *scratch) {
-  fill f = fill_of(chip, m);
+static ft_gpu_prediction predict_with(const fill *f, const ft_chip *chip,
+                                      const ft_workload *workload, const ft_module *m,
+                                      ft_arena *scratch) {
   const ft_kernel_work *w = &m->work;
-  double clock = chip->units * chip->clock_hz, lanes = lane_efficiency(chip, &f),
-         units = unit_efficiency(chip, &f), spilled = spill_sectors(m);
+  double clock = chip->units * chip->clock_hz, lanes = lane_efficiency(chip, f),
+         units = unit_efficiency(chip, f), spilled = spill_sectors(m);
   double moved = (double)workload->read_bytes + (double)workload->write_bytes;
   double asked = (w->load_sectors + w->store_sectors + spilled) * SECTOR_BYTES;
   ft_gpu_prediction p = {
       .roof_ns = {
           [FT_ROOF_DRAM] =
-              ns_of(moved, chip->dram_bytes_per_s, dram_efficiency(chip, m, &f)),
+              ns_of(moved, chip->dram_bytes_per_s, dram_efficiency(chip, m, f)),
           [FT_ROOF_CACHE] = ns_of(asked, CACHE_FACTOR * chip->dram_bytes_per_s, units),
           [FT_ROOF_ACCESS] = ns_of(w->wavefronts + spilled / 4, clock, units),
           [FT_ROOF_OPERATIONS] = ns_of(w->operations, clock * chip->fma, lanes),
@@ -87,6 +87,20 @@ ft_gpu_prediction ft_gpu_predict(const ft_chip *chip, const ft_workload *workloa
   p.ns = FT_GPU_LAUNCH_NS + p.roof_ns[p.binding];
   p.ns = fmax(p.ns, ft_gpu_bound_ns(chip, workload, scratch));
   return p;
+}
+
+ft_gpu_prediction ft_gpu_predict(const ft_chip *chip, const ft_workload *workload,
+                                 const ft_module *m, ft_arena *scratch) {
+  fill f = fill_of(chip, m);
+  return predict_with(&f, chip, workload, m, scratch);
+}
+
+// Fewer resident blocks mean fewer threads and may mean fuller waves: all full, then.
+double ft_gpu_floor_ns(const ft_chip *chip, const ft_workload *workload,
+                       const ft_module *m, ft_arena *scratch) {
+  fill f = fill_of(chip, m);
+  f.waves = 1;
+  return predict_with(&f, chip, workload, m, scratch).ns;
 }
 
 // ---- the bound
@@ -129,5 +143,6 @@ static ft_status contradict(void *self, const ft_candidate *candidate,
 }
 
 ft_predictor ft_gpu_predictor(ft_gpu_bounds *bounds) {
-  return (ft_predictor){bounds, predict, bound_ns, contradict};
+  return (ft_predictor){
+      .self = bounds, .predict = predict, .bound_ns = bound_ns, .contradict = contradict};
 }

@@ -49,6 +49,12 @@ typedef struct ft_gpu_prediction {
 ft_gpu_prediction ft_gpu_predict(const ft_chip *chip, const ft_workload *workload,
                                  const ft_module *module, ft_arena *scratch);
 
+// What ft_gpu_predict will not go below once |module| is built: it was not yet, and its
+// launch.resident_blocks is the most that can be (ft_codegen_outline in codegen/codegen.h
+// says so).
+double ft_gpu_floor_ns(const ft_chip *chip, const ft_workload *workload,
+                       const ft_module *module, ft_arena *scratch);
+
 // What no kernel for |workload| can beat on |chip|, if its published rates are its rates.
 // 0: it moves nothing.
 double ft_gpu_bound_ns(const ft_chip *chip, const ft_workload *workload,

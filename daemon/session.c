@@ -81,9 +81,6 @@ static ft_status probe_gpu(ft_session *s, const ft_session_options *options,
             options->threads, s->target.name);
   if (options->allow) FT_TRY(relax_numerics(s, options->allow, error));
   s->chip = ft_chip_find(s->target.name);
-  s->gpu_bounds = (ft_gpu_bounds){s->chip, ft_arena_create(ft_allocator_system())};
-  FT_OOM_IF(!s->gpu_bounds.scratch, error);
-  if (s->chip) s->predictor = ft_gpu_predictor(&s->gpu_bounds);
   return ft_target_seal(&s->target, error);
 }
 
@@ -105,6 +102,14 @@ static ft_status probe_target(ft_session *s, const ft_session_options *options,
   return ft_target_seal(&s->target, error);
 }
 
+static ft_status open_outline(ft_session *s, ft_error *error) {
+  s->outline = FT_NEW(s->arena, ft_outline_predictor);
+  FT_OOM_IF(!s->outline, error);
+  FT_TRY(ft_outline_predictor_init(s->outline, s->chip, s->codegen, error));
+  s->predictor = ft_outline_predictor_table(s->outline);
+  return FT_OK;
+}
+
 static ft_status open_rooms(ft_session *s, const ft_session_options *options,
                             ft_error *error) {
   const ft_allocator *heap = ft_allocator_system();
@@ -123,7 +128,7 @@ static ft_status open_rooms(ft_session *s, const ft_session_options *options,
   FT_TRY(ft_codegen_create(&codegen, &s->target, heap, &s->codegen, error));
   s->builder = ft_codegen_builder(s->codegen);
   s->check_limit_ns = options->check_limit_ns ? options->check_limit_ns : 10000000000u;
-  if (ft_target_is_gpu(&s->target)) return FT_OK;
+  if (ft_target_is_gpu(&s->target)) return s->chip ? open_outline(s, error) : FT_OK;
   ft_runner_options runner = {.worker_argv = options->worker_argv,
                               .check_limit_ns = s->check_limit_ns,
                               .stop = options->stop};
@@ -141,7 +146,7 @@ ft_status ft_session_open(const ft_session_options *options, ft_session *out,
 
 void ft_session_close(ft_session *s) {
   ft_roofline_destroy(s->roofline);
-  ft_arena_destroy(s->gpu_bounds.scratch);
+  if (s->outline) ft_outline_predictor_fini(s->outline);
   ft_cpu_runner_destroy(s->runner);
   ft_codegen_destroy(s->codegen);
   ft_store_close(s->store);

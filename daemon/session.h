@@ -18,8 +18,8 @@
 #include <jansson.h>
 
 #include "codegen/codegen.h"
-#include "cost_model/gpu_roofline.h"
 #include "cost_model/roofline.h"
+#include "daemon/outline_predictor.h"
 #include "db/store.h"
 #include "graph/import.h"
 #include "graph/plan.h"
@@ -48,13 +48,13 @@ typedef struct ft_session {
   int64_t target_id;
   ft_codegen *codegen;
   ft_builder builder;
-  ft_cpu_runner *runner;  // NULL on targets without a device
-  ft_roofline *roofline;  // NULL until a tuning run opens it (daemon/ceilings.h)
-  const ft_chip *chip;    // of a target sm_NN; else NULL
-  ft_gpu_bounds gpu_bounds;
-  ft_predictor predictor;  // of |roofline| or |gpu_bounds|; self NULL: none
-  bool is_recalibrated;    // an alarm measured the ceilings anew
-  int64_t run_id;          // of the tuning run; 0: none yet
+  ft_cpu_runner *runner;          // NULL on targets without a device
+  ft_roofline *roofline;          // NULL until a tuning run opens it (daemon/ceilings.h)
+  const ft_chip *chip;            // of a target sm_NN; else NULL
+  ft_outline_predictor *outline;  // then; in |arena|
+  ft_predictor predictor;         // of |roofline| or |outline|; self NULL: none
+  bool is_recalibrated;           // an alarm measured the ceilings anew
+  int64_t run_id;                 // of the tuning run; 0: none yet
   const char *store_path, *cache_folder;
   uint64_t check_limit_ns;
   const volatile int *stop;

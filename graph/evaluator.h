@@ -76,6 +76,13 @@ typedef struct ft_predictor {
   // may fall too, none rises.
   ft_status (*contradict)(void *self, const ft_candidate *candidate,
                           const ft_trial *trial, double bound_ns, ft_error *error);
+
+  // NULL, or: what each candidate will not beat, by what is known of it before it is
+  // built; infinite: it has no kernel. Of one workload; some milliseconds for each. For
+  // targets where a trial is a prediction too: a candidate whose floor is no lower than
+  // the group's best need not be built.
+  ft_status (*floors)(void *self, const ft_candidate *candidate, uint32_t count,
+                      double *out_ns, ft_error *error);
 } ft_predictor;
 
 #endif

@@ -1,6 +1,7 @@
 #include "search/catalog.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 // A unique workload: legal (a group) or not (a reason).
@@ -240,6 +241,50 @@ static void drop_refused(const ft_catalog *c, const ft_catalog_group *group,
   of->count = kept;
 }
 
+// No candidate is faster than the first floor.
+static double bound_of(const ft_catalog *c, const ft_catalog_group *group) {
+  double least = group->floor_ns && isfinite(group->floor_ns[0]) ? group->floor_ns[0] : 0;
+  return fmax(ask_bound(c, group->workload), least);
+}
+
+typedef struct floored {
+  double ns;
+  uint32_t place;
+} floored;
+
+// Of equals the one that promised more stays first.
+static int by_floor(const void *a, const void *b) {
+  const floored *x = a, *y = b;
+  if (x->ns < y->ns || y->ns < x->ns) return x->ns < y->ns ? -1 : 1;
+  return x->place < y->place ? -1 : x->place > y->place;
+}
+
+// Nonsense is no floor.
+static double sane_floor(double ns) {
+  return ns > 0 ? ns : 0;
+}
+
+// The order of the floors; |candidate| is rewritten.
+static ft_status order_by_floor(ft_catalog *c, ft_catalog_group *group,
+                                ft_candidate *candidate, ft_error *error) {
+  uint32_t count = group->space;
+  if (!c->predictor || !c->predictor->floors || !count) return FT_OK;
+  ft_candidate *listed = ft_arena_memdup(c->scratch, candidate, count * sizeof *listed);
+  double *ns = FT_NEW_ARRAY(c->work, double, count);
+  floored *order = FT_NEW_ARRAY(c->scratch, floored, count);
+  FT_OOM_IF(!listed || !ns || !order, error);
+  FT_TRY(c->predictor->floors(c->predictor->self, listed, count, ns, error));
+  for (uint32_t i = 0; i < count; i++) order[i] = (floored){sane_floor(ns[i]), i};
+  qsort(order, count, sizeof *order, by_floor);
+  for (uint32_t i = 0; i < count; i++) {
+    candidate[i] = listed[order[i].place];
+    ns[i] = order[i].ns;
+  }
+  group->floor_ns = ns;
+  group->bound_ns = bound_of(c, group);
+  return FT_OK;
+}
+
 ft_status ft_catalog_open(ft_catalog *c, uint32_t index, ft_error *error) {
   ft_catalog_group *group = &c->group[index];
   if (group->is_open) return FT_OK;
@@ -259,6 +304,7 @@ ft_status ft_catalog_open(ft_catalog *c, uint32_t index, ft_error *error) {
   for (uint32_t i = 0; i < group->space; i++)
     group->of_candidate[i].outcome = FT_OUTCOME_PENDING;  // zero would be OK
   interleave(c, group, of, candidate);
+  FT_TRY(order_by_floor(c, group, candidate, error));
   group->candidate = candidate;
   group->is_open = true;
   return FT_OK;
@@ -315,7 +361,7 @@ static ft_status contradict(ft_catalog *c, ft_catalog_group *group,
   FT_TRY(c->predictor->contradict(c->predictor->self, candidate, trial, group->bound_ns,
                                   error));
   for (size_t i = 0; i < c->group_count; i++)
-    c->group[i].bound_ns = ask_bound(c, c->group[i].workload);
+    c->group[i].bound_ns = bound_of(c, &c->group[i]);
   return FT_OK;
 }
 
@@ -368,11 +414,20 @@ ft_status ft_catalog_parts(ft_catalog *c, uint32_t index, const uint32_t **out_p
   return FT_OK;
 }
 
+uint32_t ft_catalog_worth(const ft_catalog_group *group) {
+  uint32_t worth = group->space;
+  if (!group->floor_ns || !group->is_measured) return worth;
+  while (worth && group->floor_ns[worth - 1] >= group->cost_ns) worth--;
+  return worth;
+}
+
 bool ft_catalog_is_spent(const ft_catalog_group *group) {
   return group->is_open && group->tried == group->space;
 }
 
 double ft_catalog_bound_ns(const ft_catalog_group *group) {
+  if (group->is_measured && group->floor_ns && group->next < ft_catalog_worth(group))
+    return group->floor_ns[group->next];
   bool is_known = group->is_measured || ft_catalog_is_spent(group);
   return is_known ? group->cost_ns : group->bound_ns;
 }

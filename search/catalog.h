@@ -26,6 +26,7 @@ typedef struct ft_catalog_group {
   bool is_open;                   // the candidates are listed
   uint32_t space;                 // how many
   const ft_candidate *candidate;  // [space] in order of promise
+  const double *floor_ns;         // [space] ascending, of each; NULL: none known
   ft_trial *of_candidate;         // [space] its latest; PENDING: none yet
   uint32_t next;                  // the first that many were handed out
   uint32_t tried;                 // trials recorded
@@ -65,8 +66,10 @@ FT_MUST_CHECK ft_status ft_catalog_judge(ft_catalog *catalog, ft_set set,
                                          uint32_t *out_group, const char **out_reason,
                                          ft_error *error);
 
-// Lists the group's candidates: the tactics' schedules in turn, defaults first.
-// Errors: what builder->space returns. Nothing when they are listed already.
+// Lists the group's candidates: the tactics' schedules in turn, defaults first; where the
+// predictor knows floors, by these, and the least of them raises the group's bound.
+// Errors: what builder->space and predictor->floors return. Nothing when they are listed
+// already.
 FT_MUST_CHECK ft_status ft_catalog_open(ft_catalog *catalog, uint32_t group,
                                         ft_error *error);
 
@@ -97,10 +100,14 @@ static inline double ft_catalog_bytes(const ft_catalog_group *group) {
   return (double)group->workload->read_bytes + (double)group->workload->write_bytes;
 }
 
+// How many candidates may still become the best, those tried included: those whose floor
+// is below what the best one costs; all where no floors are known.
+uint32_t ft_catalog_worth(const ft_catalog_group *group);
 // Every candidate was tried (an empty space too), so an infinite cost is final.
 bool ft_catalog_is_spent(const ft_catalog_group *group);
 // Cost with which no true cost can be lower, for the schedules tried: the median, or the
-// predictor's bound while nothing worked yet and candidates are left.
+// predictor's bound while nothing worked yet and candidates are left. Where floors are
+// known, for all schedules: the next one's, while it may still become the best.
 double ft_catalog_bound_ns(const ft_catalog_group *group);
 
 #endif

@@ -15,9 +15,20 @@ static uint32_t first_looks(const ft_catalog_group *group) {
   return group->tactic_count + MORE_LOOKS;
 }
 
+// Those that could take more than a settled share off the best partition; of partitions
+// that are not known yet, the first looks.
+static uint32_t floor_quota(const ft_catalog_group *group, double best_ns) {
+  uint32_t quota = ft_catalog_worth(group), least = first_looks(group);
+  if (!isfinite(best_ns)) return quota < least ? quota : least;
+  double slack_ns = SETTLED * best_ns / (group->uses ? group->uses : 1);
+  while (quota && group->floor_ns[quota - 1] >= group->cost_ns - slack_ns) quota--;
+  return quota;
+}
+
 uint32_t ft_promise_quota(const ft_catalog_group *group, double best_ns) {
   uint32_t least = first_looks(group);
   if (!group->is_measured) return group->space;
+  if (group->floor_ns) return floor_quota(group, best_ns);
   if (least >= group->space) return group->space;
   double uses = group->uses ? group->uses : 1;
   double share = isfinite(best_ns) ? uses * group->cost_ns / best_ns : 0;
@@ -32,6 +43,10 @@ bool ft_promise_is_spent(const ft_catalog_group *group, double best_ns) {
 
 double ft_promise_gain_ns(const ft_catalog_group *group) {
   uint32_t looks = first_looks(group);
+  if (group->floor_ns) {
+    bool is_left = group->next < ft_catalog_worth(group);
+    return is_left ? group->cost_ns - group->floor_ns[group->next] : 0;
+  }
   if (group->next < looks) return group->cost_ns * FIRST_GAIN;
   return group->cost_ns * NEXT_GAIN * looks / group->next;
 }

@@ -5,10 +5,12 @@
 //     never to prove anything.
 //  2. Of a measured group whose schedules are not spent, it is below its median: the
 //     first few schedules may be off by a lot, later ones by less and less.
+//     Where candidates have floors, it is the next one's.
 //  3. A group is spent when its quota of schedules was handed out: as many as its share
 //  of
 //     the best partition asks for, so that what is left to gain is below half a percent
-//     of that. From then on its promise is its median.
+//     of that. From then on its promise is its median. Where candidates have floors,
+//     those that can take off more than that are its quota, and nothing is guessed.
 //
 // Search ends when the path with the least promise is spent (LazySP): no other can beat
 // it, as far as bounds hold and schedules are worth their quota.

@@ -12,6 +12,7 @@ static const double BEATEN = 1.15;
 enum {
   SLICE = 4,  // schedules of one group in a row
   PATHS = 8,
+  OPENED = 32,  // groups whose floors are asked for in one go
 };
 
 typedef enum rank_class { NEW, TUNED, NEARBY, CLASSES } rank_class;
@@ -146,11 +147,34 @@ static ft_status list_path(picker *p, const ft_path *path, uint32_t rank,
   return FT_OK;
 }
 
+// Floors cost less than kernels: where the predictor has some, the best path must stand
+// them before anything on it is built.
+static ft_status open_best_path(picker *p, const double *guess_ns, ft_error *error) {
+  ft_catalog *catalog = p->land->catalog;
+  if (!catalog->predictor || !catalog->predictor->floors) return FT_OK;
+  ft_priced_lattice priced = {p->land->lattice, p->land->group_of_set, p->promise_ns};
+  for (uint32_t opened = 0, before = 1; opened != before && opened < OPENED;) {
+    before = opened;
+    ft_path path;
+    price(p, guess_ns);
+    FT_TRY(ft_path_solve(&priced, p->arena, &path, error));
+    for (uint32_t i = 0; i < path.set_count; i++) {
+      uint32_t group;
+      FT_TRY(group_at(p, path.set[i], &group, error));
+      if (catalog->group[group].is_open) continue;
+      FT_TRY(ft_catalog_open(catalog, group, error));
+      opened++;
+    }
+  }
+  return FT_OK;
+}
+
 // *out_has_work: the best path under |guess_ns| is not spent.
 static ft_status list_paths(picker *p, const double *guess_ns, bool *out_has_work,
                             ft_error *error) {
   ft_path path[PATHS];
   uint32_t count;
+  FT_TRY(open_best_path(p, guess_ns, error));
   price(p, guess_ns);
   ft_priced_lattice priced = {p->land->lattice, p->land->group_of_set, p->promise_ns};
   FT_TRY(ft_kbest_solve(&priced, PATHS, p->arena, path, &count, error));

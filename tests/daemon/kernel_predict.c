@@ -159,6 +159,64 @@ Test(kernel_predict, its_files_have_the_hashes_that_the_plan_says) {
   fixture_close(&f);
 }
 
+// A product, a sum along rows and what follows: registers and waves matter.
+static ft_strbuf product_model(ft_arena *arena) {
+  onnx_file f = onnx_begin(arena, 13);
+  onnx_input(&f, "x", ONNX_FLOAT, "N,96");
+  onnx_input(&f, "w", ONNX_FLOAT, "96,130");
+  onnx_output(&f, "y", ONNX_FLOAT, "N,130");
+  onnx_node(&f, "MatMul", "x,w", "p", NULL);
+  onnx_node(&f, "Softmax", "p", "y", NULL);
+  return onnx_end(&f);
+}
+
+// The candidates of the group of |count| primitives from |first| on; how many kernels.
+static uint32_t compare_with_floors(fixture *f, uint32_t first, uint32_t count) {
+  uint32_t *primitive = FT_NEW_ARRAY(f->arena, uint32_t, count), kernels = 0;
+  for (uint32_t i = 0; i < count; i++) primitive[i] = first + i;
+  ft_session *s = &f->session;
+  ft_group group;
+  ft_workload w;
+  ft_error error;
+  const char *tactic[8], *reason;
+  cr_assert_eq(ft_group_make(f->model.graph, primitive, count, f->arena, &group, &error),
+               FT_OK);
+  cr_assert_eq(ft_workload_make(&group, f->arena, &w, &error), FT_OK);
+  uint32_t tactics = s->builder.match(s->builder.self, &w, f->arena, tactic, 8, &reason);
+  for (uint32_t t = 0; t < tactics; t++) {
+    ft_schedule *schedule;
+    uint32_t space;
+    cr_assert_eq(s->builder.space(s->builder.self, &w, tactic[t], &s->target, f->arena,
+                                  &schedule, &space, &error),
+                 FT_OK);
+    for (uint32_t i = 0; i < space; i += 3, kernels++) {
+      ft_candidate c = {&w, &s->target, tactic[t], schedule[i]};
+      ft_module m;
+      double floor_ns;
+      cr_assert_eq(s->predictor.floors(s->predictor.self, &c, 1, &floor_ns, &error),
+                   FT_OK, "%s", error.text);
+      cr_assert_eq(s->builder.build(s->builder.self, &c, 1, true, f->arena, &m, &error),
+                   FT_OK, "%s", error.text);
+      if (m.outcome != FT_OUTCOME_OK) continue;
+      double ns = ft_gpu_predict(s->chip, &w, &m, f->arena).ns;
+      cr_expect_leq(floor_ns, ns, "%s %s", tactic[t],
+                    ft_schedule_json(&c.schedule, f->arena));
+      cr_expect_geq(floor_ns, ft_gpu_bound_ns(s->chip, &w, f->arena));
+    }
+  }
+  return kernels;
+}
+
+Test(kernel_predict, no_kernel_is_predicted_below_its_floor) {
+  if (!has_nvrtc()) cr_skip_test("no NVRTC");
+  fixture f = fixture_open_as(product_model, (fixture_wish){.target = "sm_90"});
+  uint32_t all = f.model.graph->primitive_count, kernels = 0;
+  for (uint32_t i = 0; i < all; i++) kernels += compare_with_floors(&f, i, 1);
+  kernels += compare_with_floors(&f, 1, all - 1);
+  cr_assert_gt(kernels, 20);
+  fixture_close(&f);
+}
+
 Test(kernel_predict, its_kernels_are_right_in_sim) {
   if (!has_nvrtc()) cr_skip_test("no NVRTC");
   fixture f = open_on("sm_90", "cache", "store.db");

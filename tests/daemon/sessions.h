@@ -96,6 +96,10 @@ static inline void fixture_start(fixture *f, const fixture_wish *wish) {
   if (!wish->target && access(options.store_path, F_OK))
     lend_ceilings(options.store_path, f->arena);
   cr_assert_eq(ft_session_open(&options, &f->session, &error), FT_OK, "%s", error.text);
+  // Without time, so that the run does not look at the ceilings again.
+  if (!wish->target)
+    cr_assert_eq(ft_session_predictor_open(&f->session, 0, 1, &error), FT_OK, "%s",
+                 error.text);
 }
 
 static inline fixture fixture_open_as(ft_strbuf (*make)(ft_arena *), fixture_wish wish) {

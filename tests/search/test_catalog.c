@@ -98,6 +98,50 @@ Test(search_catalog, lists_the_default_of_each_tactic_before_any_other_schedule)
   destroy(&x);
 }
 
+// 300 - 50 s, whatever the tactic.
+static ft_status falling_floors(void *self, const ft_candidate *candidate, uint32_t count,
+                                double *out_ns, ft_error *error) {
+  (void)self, (void)error;
+  for (uint32_t i = 0; i < count; i++)
+    out_ns[i] = 300 - 50 * (double)ft_schedule_get(&candidate[i].schedule, "s", 0);
+  return FT_OK;
+}
+
+static double bound_of_seventy(void *self, const ft_workload *workload) {
+  (void)self, (void)workload;
+  return 70;
+}
+
+Test(search_catalog, floors_order_candidates_and_end_the_looking) {
+  ft_arena *arena = new_arena();
+  fake f = {.tactics = 2, .schedules = 4};
+  fixture x = make(&f, layers(arena, 1), arena);
+  ft_predictor predictor = {.bound_ns = bound_of_seventy, .floors = falling_floors};
+  x.catalog.predictor = &predictor;
+  uint32_t group = judge(&x, (ft_set){0, 1});
+  const ft_catalog_group *g = &x.catalog.group[group];
+  cr_assert_eq(g->bound_ns, 70);
+  MUST(ft_catalog_open(&x.catalog, group, &must_error));
+  static const char *const tactic[] = {"one", "two"};
+  for (int i = 0; i < 8; i++) {
+    cr_assert_eq(ft_schedule_get(&g->candidate[i].schedule, "s", -1), 3 - i / 2);
+    cr_assert_str_eq(g->candidate[i].tactic, tactic[i % 2], "equals keep their order");
+    cr_assert_eq(g->floor_ns[i], 150 + 50 * (i / 2));
+  }
+  cr_assert_eq(g->bound_ns, 150, "no candidate is faster than the first floor");
+  cr_assert_eq(ft_catalog_worth(g), 8);
+  record(&x, group, FT_OUTCOME_WRONG_RESULT, 0);
+  cr_assert_eq(ft_catalog_worth(g), 8);
+  record(&x, group, FT_OUTCOME_OK, 240);
+  cr_assert_eq(ft_catalog_worth(g), 4);
+  cr_assert_eq(ft_catalog_bound_ns(g), 200, "of the third, which may be faster");
+  record(&x, group, FT_OUTCOME_OK, 200);
+  cr_assert_eq(ft_catalog_worth(g), 2);
+  cr_assert_eq(ft_catalog_bound_ns(g), 200);
+  cr_assert_not(ft_catalog_is_spent(g));
+  destroy(&x);
+}
+
 Test(search_catalog, only_an_ok_trial_with_a_median_can_be_the_best) {
   ft_arena *arena = new_arena();
   fake f = {.schedules = 8};

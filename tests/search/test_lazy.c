@@ -48,6 +48,21 @@ static ft_predictor oracle_table(oracle *o) {
       .self = o, .bound_ns = oracle_bound, .contradict = oracle_contradict};
 }
 
+// |low| .. 100 percent of each candidate's time.
+static ft_status oracle_floors(void *self, const ft_candidate *candidate, uint32_t count,
+                               double *out_ns, ft_error *error) {
+  (void)error;
+  const oracle *o = self;
+  for (uint32_t i = 0; i < count; i++) {
+    const ft_candidate *c = &candidate[i];
+    int64_t s = ft_schedule_get(&c->schedule, "s", -1);
+    double ns = (double)fake_ns(o->truth, c->workload, c->tactic, s);
+    uint64_t hash = ft_hash64((uint64_t)ns, c->tactic, strlen(c->tactic));
+    out_ns[i] = ns * (double)(o->low + hash % (101 - o->low)) / 100;
+  }
+  return FT_OK;
+}
+
 static double answer_ns(const ft_search_result *r) {
   return ft_search_find(r, "ideals")->additive_ns;
 }
@@ -98,6 +113,30 @@ Test(search_lazy, without_a_predictor_it_still_finds_what_full_measurement_finds
     cr_assert_eq(p.lazy.gap, 0);
     ft_arena_reset(arena);
   }
+}
+
+// Not even those that a quota of schedules would leave out.
+Test(search_lazy, floors_find_what_full_measurement_finds_with_fewer_trials) {
+  ft_rng rng = ft_rng_seed(37);
+  uint32_t without = 0, with = 0;
+  for (uint32_t i = 0; i < 50; i++) {
+    const ft_graph *graph = random_graph(arena, &rng, 12);
+    fake f = {.seed = i, .tactics = 2, .schedules = 8, .fail_percent = i % 3 * 10};
+    oracle o = {.truth = &f, .low = 70, .high = 70};
+    ft_predictor predictor = oracle_table(&o);
+    pair bounds, floors;
+    search_both(&f, graph, 6, &predictor, &bounds);
+    predictor.floors = oracle_floors;
+    search_both(&f, graph, 6, &predictor, &floors);
+    // Each group may leave half a percent of the whole.
+    double best = answer_ns(&floors.full), groups = floors.lazy.group_count;
+    cr_assert_leq(answer_ns(&floors.lazy), best * (1 + 0.005 * groups), "table %u", i);
+    cr_assert_geq(answer_ns(&floors.lazy), best);
+    without += bounds.lazy.trials;
+    with += floors.lazy.trials;
+  }
+  printf("%u trials with floors, %u without\n", with, without);
+  cr_assert_lt(with, without / 2);
 }
 
 Test(search_lazy, tight_bounds_leave_most_groups_of_deep_models_unmeasured) {
