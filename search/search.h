@@ -4,8 +4,9 @@
 // ones count with the predictor's bound; once the partition with the least promise is
 // measured, and its schedules spent, no other can beat it: the gap is 0, though most
 // groups were never measured. search/promise.h says what a group promises and how many
-// schedules it gets. Same graph, options and answers give the same result; only a wall
-// budget lets time decide anything.
+// schedules it gets. With a predictor that knows floors of candidates, the gap also holds
+// for schedules that were not tried. Same graph, options and answers give the same
+// result; only a wall budget lets time decide anything.
 //
 // Adding a strategy: one file (strategy_NAME.c) and one line in search/strategies.def.
 #ifndef FT_SEARCH_SEARCH_H
@@ -36,7 +37,8 @@ typedef struct ft_search_options {
   // for it. When that is over, only the answer's own groups still are, for a sixteenth of
   // it; those that are left then keep their first time.
   bool confirm;
-  // Bounds of groups that were not measured yet; NULL: 0 for all. Borrowed.
+  // Bounds of groups that were not measured yet, and floors of their candidates; NULL: 0
+  // for all. Borrowed.
   const ft_predictor *predictor;
   const ft_constraint_spec *constraints;  // NULL: none. Borrowed.
   double until_gap;  // stop once the gap is at most this (0.02 = 2 %); 0: do not

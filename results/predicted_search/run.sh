@@ -19,7 +19,7 @@ for room in daemon search cost_model codegen measure db graph core; do
 done
 clang -std=c11 -D_GNU_SOURCE -O2 -I"$root" results/predicted_search/searches.c \
   -Wl,--start-group "${libraries[@]}" -Wl,--end-group \
-  $(pkg-config --cflags --libs jansson libmd sqlite3) -lm -lpthread -ldl -o "$work/searches"
+  $(pkg-config --cflags --libs jansson libmd sqlite3 zlib) -lm -lpthread -ldl -o "$work/searches"
 "$work/searches" "$work" "${budget%s}" examples/{bert_layer,llama_layer,resnet_bottleneck,mlp_residual}.onnx \
   >"$work/rows.csv"
 mv "$work/rows.csv" "$out/rows.csv"

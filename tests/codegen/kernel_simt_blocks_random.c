@@ -153,6 +153,7 @@ Test(simt, random_pieces_joined_agree_with_the_reference, .timeout = 7200) {
   fprintf(stderr, "%u kernels of %u bodies, %u interleaved, %u compiled\n", n.kernels,
           n.bodies, n.interleaved, n.compiled);
   cr_assert_gt(n.kernels, cases / 8);
-  cr_assert_gt(n.interleaved, n.kernels / 50);
+  // One in some twenty: of a handful of cases perhaps none.
+  if (n.kernels >= 100) cr_assert_gt(n.interleaved, n.kernels / 50);
   ft_nvrtc_close(nvrtc);
 }
