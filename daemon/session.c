@@ -131,6 +131,7 @@ static ft_status open_rooms(ft_session *s, const ft_session_options *options,
   if (ft_target_is_gpu(&s->target)) return s->chip ? open_outline(s, error) : FT_OK;
   ft_runner_options runner = {.worker_argv = options->worker_argv,
                               .check_limit_ns = s->check_limit_ns,
+                              .flush_bytes = options->flush_bytes,
                               .stop = options->stop};
   return ft_cpu_runner_create(&runner, &s->target, heap, &s->runner, error);
 }

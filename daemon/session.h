@@ -38,6 +38,7 @@ typedef struct ft_session_options {
   const char *allow;  // "tf32,atomics": what kernels may do beside fp32 sums in a fixed
                       // order; part of the target. NULL: nothing
   uint64_t check_limit_ns;   // wall limit of one checked run of a kernel; 0: 10 s
+  uint64_t flush_bytes;      // read before each cold sample; 0: clears all caches
   const volatile int *stop;  // non-zero: save and leave with FT_INTERRUPTED
 } ft_session_options;
 

@@ -6,7 +6,7 @@
 #
 #   FT_TEST_DATA      test data, default ../shared/data; tests that need it skip without
 #   FT_REQUIRE_DATA=1 they fail instead
-#   FT_FUZZ_SECONDS   for each fuzz target, default 20; as many run at a time as there are cores
+#   FT_FUZZ_SECONDS   for each fuzz target, default 15; as many run at a time as there are cores
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export FT_TEST_DATA=${FT_TEST_DATA:-$(cd .. && pwd)/shared/data}
@@ -72,7 +72,7 @@ done
 if [ ${#targets[@]} -eq 0 ]; then
   echo "fuzz: no target in tests/fuzz"
 elif build fuzz "${targets[@]}"; then
-  scripts/run_fuzz build/fuzz "${FT_FUZZ_SECONDS:-20}" --tally "$tally" || failures+=("fuzz")
+  scripts/run_fuzz build/fuzz "${FT_FUZZ_SECONDS:-15}" --tally "$tally" || failures+=("fuzz")
 fi
 
 echo "took $SECONDS s; test data: $([ -d "$FT_TEST_DATA" ] && echo "$FT_TEST_DATA" || echo absent)"

@@ -46,6 +46,7 @@ static fixture open_fixture(const char *store, bool test_tactics) {
       .store_path = ft_arena_printf(f.arena, "%s/%s", test_folder(), store),
       .cache_folder = ft_arena_printf(f.arena, "%s/cache", test_folder()),
       .worker_argv = worker,
+      .check_limit_ns = test_tactics ? 2000000000u : 0,  // one hangs
       .test_tactics = test_tactics};
   cr_assert_eq(ft_session_open(&options, &f.session, &error), FT_OK, "%s", error.text);
   return f;

@@ -91,6 +91,7 @@ static inline void fixture_start(fixture *f, const fixture_wish *wish) {
       .cache_folder = ft_arena_printf(f->arena, "%s/%s", test_folder(), cache),
       .worker_argv = session_worker,
       .check_limit_ns = wish->test_tactics ? 2000000000u : 0,  // one hangs
+      .flush_bytes = 4 << 20,  // times mean nothing here, and half of them went there
       .test_tactics = wish->test_tactics,
       .jobs = wish->jobs};
   if (!wish->target && access(options.store_path, F_OK))

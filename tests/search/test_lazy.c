@@ -119,7 +119,7 @@ Test(search_lazy, without_a_predictor_it_still_finds_what_full_measurement_finds
 Test(search_lazy, floors_find_what_full_measurement_finds_with_fewer_trials) {
   ft_rng rng = ft_rng_seed(37);
   uint32_t without = 0, with = 0;
-  for (uint32_t i = 0; i < 50; i++) {
+  for (uint32_t i = 0; i < 24; i++) {
     const ft_graph *graph = random_graph(arena, &rng, 12);
     fake f = {.seed = i, .tactics = 2, .schedules = 8, .fail_percent = i % 3 * 10};
     oracle o = {.truth = &f, .low = 70, .high = 70};
