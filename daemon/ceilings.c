@@ -8,7 +8,7 @@
 // With no more than the rounds that are run in any case a measurement was hasty; from a
 // second on there is time for more.
 enum { HASTY_SAMPLES = 3 };
-static const uint64_t proper_limit_ns = 1000000000u;
+static const uint64_t proper_limit_ns = 1000000000u, news_ns = 60000000000u;
 // Medians are that steady: what is less below its bound is noise.
 static const double TOLERANCE = 0.97;
 
@@ -95,8 +95,9 @@ ft_status ft_session_watch_bound(ft_session *s, const ft_candidate *candidate,
 
 // ---- the predictor ------------------------------------------------------------------
 
-// A machine that shares its memory with others is fast at some hours and slow at others:
-// every run that has time for it adds a few rounds, and the best ever counts.
+// A machine that shares its memory with others is fast at some minutes and slow at
+// others: a run that has time for it adds a few rounds to what is no longer news, and the
+// best ever counts.
 static ft_status add_rounds(ft_session *s, uint64_t limit_ns, ft_ceiling *ceiling,
                             uint32_t *count, ft_error *error) {
   if (limit_ns != 0 && limit_ns < 2 * proper_limit_ns) return FT_OK;
@@ -109,12 +110,19 @@ static ft_status add_rounds(ft_session *s, uint64_t limit_ns, ft_ceiling *ceilin
   return ft_store_ceilings(s->store, s->target_id, ceiling, count, error);
 }
 
+static bool is_news(const ft_ceiling *ceiling, uint32_t count, uint64_t now) {
+  uint64_t newest = 0;
+  for (uint32_t i = 0; i < count; i++)
+    if (ceiling[i].measured_at > newest) newest = ceiling[i].measured_at;
+  return now < newest + news_ns;
+}
+
 // *out: stored ones, refreshed; or measured now.
 static ft_status fresh_ceilings(ft_session *s, uint64_t limit_ns, ft_ceiling *out,
                                 uint32_t *out_count, ft_error *error) {
   uint64_t start = ft_clock_unix_ns();
   FT_TRY(ft_session_ceilings(s, limit_ns, false, out, out_count, error));
-  if (*out_count == 0 || out[0].measured_at >= start) return FT_OK;
+  if (*out_count == 0 || is_news(out, *out_count, start)) return FT_OK;
   return add_rounds(s, limit_ns, out, out_count, error);
 }
 

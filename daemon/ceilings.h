@@ -13,9 +13,9 @@ FT_MUST_CHECK ft_status ft_session_ceilings(ft_session *session, uint64_t limit_
                                             bool anew, ft_ceiling *out,
                                             uint32_t *out_count, ft_error *error);
 
-// Opens session->predictor over them; nothing when it is open. Stored ones get a few more
-// rounds (0.5 s) when |limit_ns| is 2 s or more. When they cannot be
-// measured, a line is logged and there is none: no bounds, but all else works.
+// Opens session->predictor over them; nothing when it is open. Stored ones that are a
+// minute old get a few more rounds (0.5 s) when |limit_ns| is 2 s or more. When they
+// cannot be measured, a line is logged and there is none: no bounds, but all else works.
 // Contradictions measure anew once per session, and go to the store as those of |run_id|.
 FT_MUST_CHECK ft_status ft_session_predictor_open(ft_session *session, int64_t run_id,
                                                   uint64_t limit_ns, ft_error *error);

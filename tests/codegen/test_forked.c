@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "tests/support/sanitized.h"
 
 static ft_arena *arena;
 static ft_forked *forked;
@@ -156,12 +157,6 @@ static void *count_often(void *most) {
   ft_arena_destroy(own);
   return NULL;
 }
-
-#ifdef __has_feature
-#define IS_SANITIZED __has_feature(address_sanitizer)
-#else
-#define IS_SANITIZED 0
-#endif
 
 // It would keep the sibling alive when this process ends. Crashes make that children come
 // and go meanwhile.

@@ -5,9 +5,12 @@
 #include <criterion/criterion.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/hash.h"
 #include "daemon/ceilings.h"
 #include "daemon/session.h"
 #include "tests/support/command.h"
@@ -48,10 +51,21 @@ static inline ft_strbuf relu_model(ft_arena *arena) {
   return onnx_end(&f);
 }
 
+// Compilers and libraries are part of the target that ceilings belong to.
+static inline const char *lent_path(ft_arena *arena) {
+  const char *compiler = getenv("FUSETUNE_CC"), *libraries = getenv("FUSETUNE_LIBRARIES");
+  const char *key = ft_arena_printf(arena, "%s %s", compiler ? compiler : "any",
+                                    libraries ? libraries : "any");
+  return ft_arena_printf(arena, FT_BINARY_DIR "/ceilings_for_tests_%016llx.db",
+                         (unsigned long long)ft_hash64(0, key, strlen(key)));
+}
+
 // What ceilings this machine has takes seconds to measure, and is not what most tests are
-// about: measured for the first one that asks, kept beside the build, and lent to all.
+// about: measured for the first one that asks, kept beside the build, and lent to all;
+// but not for a compiler of one test.
 static inline void lend_ceilings(const char *store, ft_arena *arena) {
-  static const char lent[] = FT_BINARY_DIR "/ceilings_for_tests.db";
+  const char *lent = lent_path(arena), *compiler = getenv("FUSETUNE_CC");
+  if (compiler && strchr(compiler, '/')) return;
   ft_session session;
   ft_error error;
   ft_ceiling ceiling[FT_CEILINGS_MOST];
@@ -97,7 +111,7 @@ static inline void fixture_start(fixture *f, const fixture_wish *wish) {
   if (!wish->target && access(options.store_path, F_OK))
     lend_ceilings(options.store_path, f->arena);
   cr_assert_eq(ft_session_open(&options, &f->session, &error), FT_OK, "%s", error.text);
-  // Without time, so that the run does not look at the ceilings again.
+  // Without time: a hasty look where none were lent, and the run does not look again.
   if (!wish->target)
     cr_assert_eq(ft_session_predictor_open(&f->session, 0, 1, &error), FT_OK, "%s",
                  error.text);

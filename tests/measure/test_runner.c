@@ -173,7 +173,9 @@ Test(measure_runner, a_crash_while_timing_says_so) {
 
 Test(measure_runner, samples_taken_before_the_time_limit_are_kept) {
   workbench w = bench_open_with(
-      (ft_runner_options){.trial_limit_ns = 3000000000, .max_samples = 5000});
+      (ft_runner_options){.trial_limit_ns = 3000000000,
+                          .check_limit_ns = 1000000000,  // what a sample gets beyond it
+                          .max_samples = 5000});
   ft_program *p = bench_program(&w, "forever_later", 16 * 8, 0);
   ft_module *m = bench_module(&w, "forever_later", 16, 1, 3, BENCH_ELEMENTS, 16 * 3, 0);
   ((ft_program_step *)(uintptr_t)p->step)->module = m;

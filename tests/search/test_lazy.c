@@ -1,5 +1,6 @@
 // What laziness may and may not change: the answer never, the work always downwards.
 #include "tests/search/fake.h"
+#include "tests/support/sanitized.h"
 
 static ft_arena *arena;
 static void set_up(void) {
@@ -83,7 +84,7 @@ static void search_both(const fake *rules, const ft_graph *graph, uint32_t windo
 Test(search_lazy, finds_what_full_measurement_finds_on_200_random_cost_tables) {
   ft_rng rng = ft_rng_seed(31);
   uint32_t lazy = 0, unique = 0;
-  for (uint32_t i = 0; i < 200; i++) {
+  for (uint32_t i = 0; i < (IS_SANITIZED ? 50 : 200); i++) {
     const ft_graph *graph = random_graph(arena, &rng, 14);
     fake f = {.seed = i, .max_reductions = i % 3};
     oracle o = {.truth = &f, .low = 55, .high = 95};
@@ -119,7 +120,7 @@ Test(search_lazy, without_a_predictor_it_still_finds_what_full_measurement_finds
 Test(search_lazy, floors_find_what_full_measurement_finds_with_fewer_trials) {
   ft_rng rng = ft_rng_seed(37);
   uint32_t without = 0, with = 0;
-  for (uint32_t i = 0; i < 24; i++) {
+  for (uint32_t i = 0; i < (IS_SANITIZED ? 6 : 24); i++) {
     const ft_graph *graph = random_graph(arena, &rng, 12);
     fake f = {.seed = i, .tactics = 2, .schedules = 8, .fail_percent = i % 3 * 10};
     oracle o = {.truth = &f, .low = 70, .high = 70};
@@ -208,7 +209,7 @@ Test(search_lazy, a_bound_that_is_no_time_is_no_bound) {
 Test(search_lazy, the_gap_is_never_negative_and_bounds_make_it_smaller) {
   ft_rng rng = ft_rng_seed(34);
   uint32_t smaller = 0;
-  for (uint32_t i = 0; i < 20; i++) {
+  for (uint32_t i = 0; i < (IS_SANITIZED ? 10 : 20); i++) {
     const ft_graph *graph = random_graph(arena, &rng, 14);
     for (uint32_t trials = 1; trials < 120; trials += 17) {
       fake f = {.seed = i, .schedules = 2}, g = f;
@@ -225,7 +226,7 @@ Test(search_lazy, the_gap_is_never_negative_and_bounds_make_it_smaller) {
     }
     ft_arena_reset(arena);
   }
-  cr_assert_gt(smaller, 40);
+  cr_assert_gt(smaller, IS_SANITIZED ? 20 : 40);
 }
 
 Test(search_lazy, stops_at_the_gap_that_is_asked_for) {

@@ -239,12 +239,12 @@ Test(search_search, one_input_read_twice_and_dangling_outputs_are_nothing_specia
   uint32_t twice = op1(&s, FT_OP_MUL, x, x);
   output(&s, twice);
   output(&s, op1(&s, FT_OP_ADD, twice, twice));
-  for (uint32_t i = 0; i < 6; i++)
-    output(&s, op1(&s, i % 2 ? FT_OP_SUB : FT_OP_DIV, twice,
-                   op1(&s,
-                       (ft_op[]){FT_OP_EXP, FT_OP_ABS, FT_OP_SIN, FT_OP_COS, FT_OP_ERF,
-                                 FT_OP_TANH}[i],
-                       x, 0)));
+  for (uint32_t i = 0; i < 5; i++)
+    output(
+        &s,
+        op1(&s, i % 2 ? FT_OP_SUB : FT_OP_DIV, twice,
+            op1(&s, (ft_op[]){FT_OP_EXP, FT_OP_ABS, FT_OP_SIN, FT_OP_COS, FT_OP_ERF}[i],
+                x, 0)));
   const ft_graph *graph = finish(&s);
   fake f = {.is_roofline = true};
   ft_search_options options = {.window = 20};
