@@ -41,7 +41,7 @@ static void tune_and_verify(const char *name) {
   snprintf(relative, sizeof relative, "onnx/fusion/%s.onnx", name);
   cr_assert_eq(test_data_path(relative, path, sizeof path), 0);
   test_command c = fusetune((const char *const[]){"tune", path, "--dim", "*=4", "--time",
-                                                  "3s", "--json", NULL});
+                                                  "2s", "--json", NULL});
   cr_assert_eq(c.exit_code, 0, "%s: %s%s", name, c.out, c.err);
   json_t *o = json_loads(c.out, 0, NULL);
   cr_assert_not_null(o, "%s", c.out);
