@@ -7,6 +7,7 @@ static ft_status floors(void *self, const ft_candidate *candidate, uint32_t coun
   ft_outline_predictor *p = self;
   for (uint32_t i = 0; i < count; i++) {
     ft_module module;
+    if (p->stop && *p->stop) FT_FAIL(error, FT_INTERRUPTED, "interrupted");
     ft_arena_reset(p->scratch);
     FT_TRY(ft_codegen_outline(p->codegen, &candidate[i], p->scratch, &module, error));
     out_ns[i] =
@@ -18,9 +19,11 @@ static ft_status floors(void *self, const ft_candidate *candidate, uint32_t coun
 }
 
 ft_status ft_outline_predictor_init(ft_outline_predictor *p, const ft_chip *chip,
-                                    const ft_codegen *codegen, ft_error *error) {
+                                    const ft_codegen *codegen, const volatile int *stop,
+                                    ft_error *error) {
   *p = (ft_outline_predictor){.bounds = {chip, ft_arena_create(ft_allocator_system())},
                               .codegen = codegen,
+                              .stop = stop,
                               .scratch = ft_arena_create(ft_allocator_system())};
   FT_OOM_IF(!p->bounds.scratch || !p->scratch, error);
   return FT_OK;

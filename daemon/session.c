@@ -105,7 +105,7 @@ static ft_status probe_target(ft_session *s, const ft_session_options *options,
 static ft_status open_outline(ft_session *s, ft_error *error) {
   s->outline = FT_NEW(s->arena, ft_outline_predictor);
   FT_OOM_IF(!s->outline, error);
-  FT_TRY(ft_outline_predictor_init(s->outline, s->chip, s->codegen, error));
+  FT_TRY(ft_outline_predictor_init(s->outline, s->chip, s->codegen, s->stop, error));
   s->predictor = ft_outline_predictor_table(s->outline);
   return FT_OK;
 }

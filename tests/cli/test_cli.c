@@ -23,7 +23,7 @@ static test_command fusetune(const char *a, const char *b, const char *c, const 
 // So that doctor need not measure them.
 static void borrow_ceilings(void) {
   ft_arena *arena = ft_arena_create(ft_allocator_system());
-  lend_ceilings(ft_arena_printf(arena, "%s/store.db", test_folder()), arena);
+  lend_ceilings(ft_arena_printf(arena, "%s/store.db", test_folder()), 0, arena);
   ft_arena_destroy(arena);
 }
 

@@ -217,6 +217,24 @@ Test(kernel_predict, no_kernel_is_predicted_below_its_floor) {
   fixture_close(&f);
 }
 
+Test(kernel_predict, floors_leave_when_they_are_told_to) {
+  if (!has_nvrtc()) cr_skip_test("no NVRTC");
+  fixture f = open_on("sm_90", "cache", "store.db");
+  volatile int stop = 1;
+  ft_outline_predictor p;
+  ft_error error;
+  ft_candidate never_looked_at = {0};
+  double ns;
+  cr_assert_eq(
+      ft_outline_predictor_init(&p, f.session.chip, f.session.codegen, &stop, &error),
+      FT_OK);
+  ft_predictor table = ft_outline_predictor_table(&p);
+  cr_assert_eq(table.floors(table.self, &never_looked_at, 1, &ns, &error),
+               FT_INTERRUPTED);
+  ft_outline_predictor_fini(&p);
+  fixture_close(&f);
+}
+
 Test(kernel_predict, its_kernels_are_right_in_sim) {
   if (!has_nvrtc()) cr_skip_test("no NVRTC");
   fixture f = open_on("sm_90", "cache", "store.db");

@@ -39,6 +39,11 @@ static ft_strbuf unfit_product(ft_arena *arena) {
   return onnx_end(&f);
 }
 
+static fixture open_cold(ft_strbuf (*make)(ft_arena *), bool test_tactics) {
+  return fixture_open_as(make,
+                         (fixture_wish){.test_tactics = test_tactics, .is_cold = true});
+}
+
 static ft_answer tune(fixture *f, const ft_tune_options *options) {
   ft_answer answer;
   ft_error error;
@@ -71,7 +76,7 @@ static char *answer_text(const ft_answer *answer) {
 
 Test(daemon_session, reruns_come_to_measure_nothing_and_query_answers_the_same_bytes,
      .timeout = 200) {
-  fixture f = fixture_open(bias_gelu, false);
+  fixture f = open_cold(bias_gelu, false);
   ft_answer first = tune(&f, &short_run);
   cr_assert_str_eq(first.search->stop_reason, "complete");
   cr_assert_gt(first.new_trials, 0);
@@ -100,7 +105,7 @@ Test(daemon_session, reruns_come_to_measure_nothing_and_query_answers_the_same_b
 
 Test(daemon_session, every_accepted_candidate_was_compared_with_the_reference,
      .timeout = 120) {
-  fixture f = fixture_open(bias_gelu, false);
+  fixture f = open_cold(bias_gelu, false);
   (void)tune(&f, &short_run);
   const char *path = f.session.store_path;
   cr_assert_gt(sql_number(path, "select count(*) from trial where outcome='ok'"), 0);
@@ -122,7 +127,7 @@ static int64_t timeouts(const char *path) {
 // Of the outcomes only a timeout may be the machine's fault: it is tried once more.
 Test(daemon_session, kernels_that_misbehave_are_outcomes_and_only_timeouts_run_again,
      .timeout = 300) {
-  fixture f = fixture_open(relu_model, true);
+  fixture f = open_cold(relu_model, true);
   ft_answer first = tune(&f, &short_run);
   const char *path = f.session.store_path;
   static const char *const outcomes[] = {"crash", "timeout", "wrong_result",
@@ -153,7 +158,7 @@ static void stop_early(void *ctx, const ft_search_progress *progress) {
 
 Test(daemon_session, an_interrupted_run_blames_nobody_and_a_rerun_resumes,
      .timeout = 120) {
-  fixture f = fixture_open(bias_gelu, false);
+  fixture f = open_cold(bias_gelu, false);
   f.session.stop = &f.stop;
   f.stop_after = 1;
   ft_tune_options options = short_run;
@@ -183,7 +188,7 @@ static const ft_compared *compared(const ft_answer *answer, ft_plan_kind kind) {
 
 Test(daemon_session, a_budget_that_is_over_at_once_names_what_it_left_out,
      .timeout = 120) {
-  fixture f = fixture_open(bias_gelu, false);
+  fixture f = open_cold(bias_gelu, false);
   ft_tune_options options = {.limit_ns = 1};
   ft_answer answer = tune(&f, &options);
   const ft_compared *left = compared(&answer, FT_PLAN_PRIMITIVE);
@@ -198,7 +203,7 @@ Test(daemon_session, a_budget_that_is_over_at_once_names_what_it_left_out,
 
 Test(daemon_session, what_is_served_meets_every_later_run_and_keeps_its_row,
      .timeout = 200) {
-  fixture f = fixture_open(bias_gelu, false);
+  fixture f = open_cold(bias_gelu, false);
   ft_answer first = tune(&f, &short_run);
   cr_assert(!first.comparison.has_incumbent);
   ft_hash id = first.plan->hash;
@@ -225,7 +230,7 @@ Test(daemon_session, what_is_served_meets_every_later_run_and_keeps_its_row,
 
 Test(daemon_session, the_served_plan_verifies_and_so_does_unfused_without_a_plan,
      .timeout = 120) {
-  fixture f = fixture_open(bias_gelu, false);
+  fixture f = open_cold(bias_gelu, false);
   ft_run_result result;
   ft_error error;
   ft_run_options options = {.seed = 1, .verify = true};
@@ -242,7 +247,7 @@ Test(daemon_session, the_served_plan_verifies_and_so_does_unfused_without_a_plan
 
 Test(daemon_session, inputs_come_from_ranges_and_files_and_unknown_names_are_refused,
      .timeout = 120) {
-  fixture f = fixture_open(relu_model, true);  // y = relu x
+  fixture f = open_cold(relu_model, true);  // y = relu x
   float data[37 * 50];
   for (int i = 0; i < 37 * 50; i++) data[i] = (float)i - 900;
   ft_input_range range = {"x", 5, 6};
@@ -280,7 +285,7 @@ static const ft_searched_partition *tuned_partition(const ft_answer *answer) {
 
 Test(daemon_session, the_store_alone_gives_the_plan_of_the_run_that_filled_it,
      .timeout = 180) {
-  fixture f = fixture_open(bias_gelu, false);
+  fixture f = open_cold(bias_gelu, false);
   ft_answer replayed;
   ft_error error;
   ft_tune_options options = {0};
@@ -318,7 +323,7 @@ Test(daemon_session, the_store_alone_gives_the_plan_of_the_run_that_filled_it,
 }
 
 Test(daemon_session, a_plan_under_constraints_is_another_plan, .timeout = 180) {
-  fixture f = fixture_open(bias_gelu, false), free = fixture_open(bias_gelu, false);
+  fixture f = open_cold(bias_gelu, false), free = open_cold(bias_gelu, false);
   ft_constraint_spec spec = {.keep_count = 1, .keep = {"e"}};
   ft_error error;
   cr_assert_eq(ft_model_constrain(&f.model, &spec, f.arena, &error), FT_OK, "%s",
@@ -345,7 +350,7 @@ Test(daemon_session, a_plan_under_constraints_is_another_plan, .timeout = 180) {
 }
 
 Test(daemon_session, query_before_tune_says_that_nothing_is_there) {
-  fixture f = fixture_open(bias_gelu, false);
+  fixture f = open_cold(bias_gelu, false);
   ft_answer answer;
   ft_error error;
   cr_assert_eq(ft_session_query(&f.session, &f.model, f.arena, &answer, &error),
@@ -356,13 +361,20 @@ Test(daemon_session, query_before_tune_says_that_nothing_is_there) {
 
 Test(daemon_session, what_a_library_cannot_do_is_an_outcome_and_the_rest_is_measured,
      .timeout = 120) {
-  fixture f = fixture_open(unfit_product, false);
+  fixture f = open_cold(unfit_product, false);
   if (!*f.session.target.libraries) {
     fixture_close(&f);
     cr_skip_test("no library here");
   }
   ft_answer answer = tune(&f, &short_run);
-  cr_expect_eq(answer.plan->group_count > 0, true);
+  cr_expect_gt(answer.plan->group_count, 0);
+  // Both in one kernel, whatever else promises more.
+  ft_constraint_spec spec = {.fuse_count = 1, .fuse = {{"n_p", "n_y"}}};
+  ft_error error;
+  cr_assert_eq(ft_model_constrain(&f.model, &spec, f.arena, &error), FT_OK, "%s",
+               error.text);
+  answer = tune(&f, &short_run);
+  cr_expect_eq(answer.plan->group_count, 1);
   const char *path = f.session.store_path;
   cr_expect_gt(sql_number(path,
                           "SELECT count(*) FROM trial t JOIN candidate c ON "

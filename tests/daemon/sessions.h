@@ -19,6 +19,10 @@
 
 static const char *const session_worker[] = {FT_BINARY_DIR "/fusetune", "worker", NULL};
 
+// Where times decide nothing, half the time would go into clearing caches before each
+// sample. The ceilings are measured with as little, or bounds would be above the times.
+enum { SMALL_FLUSH_BYTES = 4 << 20 };
+
 typedef struct fixture {
   ft_arena *arena;
   ft_session session;
@@ -52,10 +56,10 @@ static inline ft_strbuf relu_model(ft_arena *arena) {
 }
 
 // Compilers and libraries are part of the target that ceilings belong to.
-static inline const char *lent_path(ft_arena *arena) {
+static inline const char *lent_path(uint64_t flush_bytes, ft_arena *arena) {
   const char *compiler = getenv("FUSETUNE_CC"), *libraries = getenv("FUSETUNE_LIBRARIES");
-  const char *key = ft_arena_printf(arena, "%s %s", compiler ? compiler : "any",
-                                    libraries ? libraries : "any");
+  const char *key = ft_arena_printf(arena, "%s %s %d", compiler ? compiler : "any",
+                                    libraries ? libraries : "any", flush_bytes != 0);
   return ft_arena_printf(arena, FT_BINARY_DIR "/ceilings_for_tests_%016llx.db",
                          (unsigned long long)ft_hash64(0, key, strlen(key)));
 }
@@ -63,8 +67,9 @@ static inline const char *lent_path(ft_arena *arena) {
 // What ceilings this machine has takes seconds to measure, and is not what most tests are
 // about: measured for the first one that asks, kept beside the build, and lent to all;
 // but not for a compiler of one test.
-static inline void lend_ceilings(const char *store, ft_arena *arena) {
-  const char *lent = lent_path(arena), *compiler = getenv("FUSETUNE_CC");
+static inline void lend_ceilings(const char *store, uint64_t flush_bytes,
+                                 ft_arena *arena) {
+  const char *lent = lent_path(flush_bytes, arena), *compiler = getenv("FUSETUNE_CC");
   if (compiler && strchr(compiler, '/')) return;
   ft_session session;
   ft_error error;
@@ -75,7 +80,8 @@ static inline void lend_ceilings(const char *store, ft_arena *arena) {
     const char *fresh = ft_arena_printf(arena, "%s/ceilings.db", test_folder());
     ft_session_options options = {.store_path = fresh,
                                   .cache_folder = test_folder(),
-                                  .worker_argv = session_worker};
+                                  .worker_argv = session_worker,
+                                  .flush_bytes = flush_bytes};
     cr_assert_eq(ft_session_open(&options, &session, &error), FT_OK, "%s", error.text);
     cr_assert_eq(ft_session_ceilings(&session, 0, false, ceiling, &count, &error), FT_OK,
                  "%s", error.text);
@@ -92,6 +98,7 @@ typedef struct fixture_wish {
   const char *store, *cache;  // NULL: store.db, cache
   const char *target;
   bool test_tactics;
+  bool is_cold;  // caches are cleared: times decide something
   uint32_t jobs;
 } fixture_wish;
 
@@ -105,11 +112,11 @@ static inline void fixture_start(fixture *f, const fixture_wish *wish) {
       .cache_folder = ft_arena_printf(f->arena, "%s/%s", test_folder(), cache),
       .worker_argv = session_worker,
       .check_limit_ns = wish->test_tactics ? 2000000000u : 0,  // one hangs
-      .flush_bytes = 4 << 20,  // times mean nothing here, and half of them went there
+      .flush_bytes = wish->is_cold ? 0 : SMALL_FLUSH_BYTES,
       .test_tactics = wish->test_tactics,
       .jobs = wish->jobs};
   if (!wish->target && access(options.store_path, F_OK))
-    lend_ceilings(options.store_path, f->arena);
+    lend_ceilings(options.store_path, options.flush_bytes, f->arena);
   cr_assert_eq(ft_session_open(&options, &f->session, &error), FT_OK, "%s", error.text);
   // Without time: a hasty look where none were lent, and the run does not look again.
   if (!wish->target)
