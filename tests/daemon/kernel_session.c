@@ -1,6 +1,7 @@
 // Whole tuning runs in process, on small models. Compiles kernels, so release only.
 #include <string.h>
 
+#include "graph/plan_json.h"
 #include "sessions.h"
 
 // bias + GELU (erf form) + residual, [37, 48].
@@ -279,6 +280,13 @@ Test(daemon_session, inputs_come_from_ranges_and_files_and_unknown_names_are_ref
   fixture_close(&f);
 }
 
+static const char *content_of(const ft_plan *plan, ft_arena *arena) {
+  json_t *content = ft_plan_content_json(plan);
+  const char *text = ft_json_text(content, arena);
+  json_decref(content);
+  return text;
+}
+
 static const ft_searched_partition *tuned_partition(const ft_answer *answer) {
   return ft_search_find(answer->search, ft_plan_kind_strategy(FT_PLAN_TUNED));
 }
@@ -313,7 +321,8 @@ Test(daemon_session, the_store_alone_gives_the_plan_of_the_run_that_filled_it,
       cr_assert(ft_schedule_equal(&best->schedule, &group->schedule));
     }
     if (recorded.served == FT_PLAN_TUNED)
-      cr_assert(ft_hash_equal(&recorded.plan->hash, &replayed.plan->hash));
+      cr_assert(ft_hash_equal(&recorded.plan->hash, &replayed.plan->hash), "%s\n%s",
+                content_of(recorded.plan, f.arena), content_of(replayed.plan, f.arena));
     cr_assert_eq(replayed.new_trials, 0);
   }
   cr_assert_eq(sql_number(path, "select count(*) from trial"), trials);
