@@ -320,7 +320,8 @@ Test(daemon_session, the_store_alone_gives_the_plan_of_the_run_that_filled_it,
       cr_assert_str_eq(best->tactic, group->tactic);
       cr_assert(ft_schedule_equal(&best->schedule, &group->schedule));
     }
-    if (recorded.served == FT_PLAN_TUNED)
+    // One of the next best may have won end to end; it is then called tuned too.
+    if (ft_hash_equal(&compared(&recorded, FT_PLAN_TUNED)->plan, &recorded.plan->hash))
       cr_assert(ft_hash_equal(&recorded.plan->hash, &replayed.plan->hash), "%s\n%s",
                 content_of(recorded.plan, f.arena), content_of(replayed.plan, f.arena));
     cr_assert_eq(replayed.new_trials, 0);
