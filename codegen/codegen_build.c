@@ -92,6 +92,17 @@ static ft_status open_nvrtc(ft_codegen *codegen, const ft_chip **out_chip,
   return ft_nvrtc_open(codegen->allocator, &codegen->nvrtc, error);
 }
 
+static ft_module outline_of(const ft_emitted *e) {
+  return (ft_module){.body_hash = e->cuda.source.body_hash,
+                     .entry = e->cuda.source.entry,
+                     .path = "",
+                     .log = "",
+                     .grid = e->kernel.grid,
+                     .workspace_bytes = e->kernel.workspace_bytes,
+                     .facts = unknown_facts(),
+                     .work = e->cuda.work};
+}
+
 ft_status ft_codegen_outline(const ft_codegen *codegen, const ft_candidate *candidate,
                              ft_arena *arena, ft_module *out, ft_error *error) {
   const ft_chip *chip;
@@ -101,32 +112,19 @@ ft_status ft_codegen_outline(const ft_codegen *codegen, const ft_candidate *cand
   FT_TRY(ft_codegen_print(codegen, candidate, arena, &e, &reason, error));
   refuse_module(out, reason);
   if (reason) return FT_OK;
-  *out = (ft_module){.outcome = FT_OUTCOME_OK,
-                     .body_hash = e.cuda.source.body_hash,
-                     .entry = e.cuda.source.entry,
-                     .log = "",
-                     .grid = e.kernel.grid,
-                     .workspace_bytes = e.kernel.workspace_bytes,
-                     .facts = unknown_facts(),
-                     .launch = ft_cuda_kernel_roomiest(&e.cuda, chip),
-                     .work = e.cuda.work};
+  *out = outline_of(&e);
+  out->outcome = FT_OUTCOME_OK;
+  out->launch = ft_cuda_kernel_roomiest(&e.cuda, chip);
   return FT_OK;
 }
 
 static ft_status describe_gpu(const ft_candidate *candidate, const ft_emitted *e,
                               ft_arena *arena, ft_module *out, ft_error *error) {
   const ft_target *t = candidate->target;
-  *out = (ft_module){.body_hash = e->cuda.source.body_hash,
-                     .source = ft_codegen_full_text(candidate, e, arena),
-                     .entry = e->cuda.source.entry,
-                     .path = "",
-                     .compiler = t->compiler_count ? t->compiler[0].name : "nvrtc",
-                     .flags = ft_arena_printf(arena, "-arch=%s", t->name),
-                     .log = "",
-                     .grid = e->kernel.grid,
-                     .workspace_bytes = e->kernel.workspace_bytes,
-                     .facts = unknown_facts(),
-                     .work = e->cuda.work};
+  *out = outline_of(e);
+  out->source = ft_codegen_full_text(candidate, e, arena);
+  out->compiler = t->compiler_count ? t->compiler[0].name : "nvrtc";
+  out->flags = ft_arena_printf(arena, "-arch=%s", t->name);
   FT_OOM_IF(!out->source || !out->flags, error);
   out->source_hash = ft_hash_bytes(out->source, strlen(out->source));
   return FT_OK;

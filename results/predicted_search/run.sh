@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Predicts plans for sm_90 with NVRTC (no GPU is needed, nothing is run): each model twice,
 # with candidates in the builder's order and quotas of them (as before), and with floors.
-# Writes rows.csv and table.md into FT_RESULTS_OUT (default: this folder); prints a JSON
+# Writes rows.csv, environment.json and table.md into FT_RESULTS_OUT (default: this folder); prints a JSON
 # object last. FUSETUNE_TIME is the budget of each search in seconds (default 30).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
